@@ -19,4 +19,5 @@ install(FILES
   "${PROJECT_BINARY_DIR}/TroupeConfig.cmake"
   "${PROJECT_BINARY_DIR}/TroupeConfigVersion.cmake"
   cmake/FindCAF.cmake
+  cmake/FindOneDNN.cmake
   DESTINATION "${package_dir}")

@@ -24,7 +24,8 @@ class BlockPool {
   Buffer* allocate(std::size_t bytes) {
     const std::size_t wanted = bytes + Buffer::kHeader;
     if (wanted < bytes || wanted > kLargest)
-      fail(Code::resource_exhausted, "a tensor of ", bytes, " bytes is larger than Troupe can hold");
+      fail(Code::resource_exhausted, "a tensor of ", bytes,
+           " bytes is larger than Troupe can hold");
     const auto index = class_of(wanted);
     auto& list = lists_[index];
     Buffer* block = nullptr;
@@ -39,8 +40,8 @@ class BlockPool {
     new (block) Buffer;
     block->size_class_ = static_cast<std::uint32_t>(index);
     block->size_ = bytes;
-    const auto live = live_.fetch_add(class_size(index), std::memory_order_relaxed) +
-                      class_size(index);
+    const auto live =
+        live_.fetch_add(class_size(index), std::memory_order_relaxed) + class_size(index);
     auto peak = peak_.load(std::memory_order_relaxed);
     while (live > peak && !peak_.compare_exchange_weak(peak, live, std::memory_order_relaxed)) {
     }
@@ -51,7 +52,7 @@ class BlockPool {
     const auto index = block->size_class_;
     live_.fetch_sub(class_size(index), std::memory_order_relaxed);
 #if defined(__SANITIZE_ADDRESS__)
-    ::operator delete(block, std::align_val_t{64});
+    ::operator delete (block, std::align_val_t{64});
 #else
     cached_.fetch_add(class_size(index), std::memory_order_relaxed);
     auto& list = lists_[index];
@@ -105,7 +106,7 @@ class BlockPool {
   Buffer* fresh(std::size_t index) {
     const auto size = class_size(index);
 #if defined(__SANITIZE_ADDRESS__)
-    return static_cast<Buffer*>(::operator new(size, std::align_val_t{64}));
+    return static_cast<Buffer*>(::operator new (size, std::align_val_t{64}));
 #else
     if (size >= kChunk) return reinterpret_cast<Buffer*>(map(mapped_size(index)));
     auto& list = lists_[index];

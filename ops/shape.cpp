@@ -52,7 +52,9 @@ Shape Shape::with_first(std::int64_t extent) const {
   return Shape(all);
 }
 
-bool operator==(const Shape& a, const Shape& b) { return std::ranges::equal(a.extents(), b.extents()); }
+bool operator==(const Shape& a, const Shape& b) {
+  return std::ranges::equal(a.extents(), b.extents());
+}
 
 bool compatible(const Shape& a, const Shape& b) {
   return std::ranges::equal(a.extents(), b.extents(), [](auto x, auto y) {

@@ -42,7 +42,8 @@ Tensor Tensor::uninitialized(DType type, const Shape& shape) {
     fail(Code::invalid_argument, "a tensor needs known extents, but has shape ", shape);
   std::size_t bytes = 0;
   if (__builtin_mul_overflow(static_cast<std::size_t>(shape.volume()), size_of(type), &bytes))
-    fail(Code::resource_exhausted, "a tensor of shape ", shape, " is larger than the address space");
+    fail(Code::resource_exhausted, "a tensor of shape ", shape,
+         " is larger than the address space");
   auto buffer = make_buffer(type, bytes);
   auto* data = buffer->data();
   return {type, shape, std::move(buffer), data};
@@ -170,9 +171,8 @@ bool operator==(const Tensor& a, const Tensor& b) {
     return std::ranges::equal(a.read<std::string>(), b.read<std::string>());
   if (!is_floating(a.dtype())) return same_bits(a, b);
   bool equal = true;
-  dispatch_floating(a.dtype(), "==", [&]<class T>() {
-    equal = std::ranges::equal(a.read<T>(), b.read<T>());
-  });
+  dispatch_floating(a.dtype(),
+                    "==", [&]<class T>() { equal = std::ranges::equal(a.read<T>(), b.read<T>()); });
   return equal;
 }
 

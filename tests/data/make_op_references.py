@@ -14,9 +14,9 @@ os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 os.environ["TF_ENABLE_ONEDNN_OPTS"] = "0"
 
-from op_references import elementwise  # noqa: E402
+from op_references import array, elementwise, reductions  # noqa: E402
 
-FAMILIES = [elementwise.binary, elementwise.unary]
+FAMILIES = [elementwise.binary, elementwise.unary, reductions.reductions, array.array]
 
 
 def main():

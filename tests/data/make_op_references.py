@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the reference values that the op tests compare with: <family>.txt next to this script.
 
-    pip install tensorflow-cpu numpy
+    pip install tensorflow-cpu torch numpy
     python tests/data/make_op_references.py [family ...]
 
 The same versions give the same files. See op_references/record.py for the format.
@@ -14,9 +14,10 @@ os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 os.environ["TF_ENABLE_ONEDNN_OPTS"] = "0"
 
-from op_references import array, elementwise, reductions  # noqa: E402
+from op_references import array, elementwise, nn, reductions  # noqa: E402
 
-FAMILIES = [elementwise.binary, elementwise.unary, reductions.reductions, array.array]
+FAMILIES = [elementwise.binary, elementwise.unary, reductions.reductions, array.array,
+            nn.matmul, nn.conv, nn.pool, nn.normalization, nn.losses]
 
 
 def main():

@@ -81,7 +81,8 @@ TEST_F(ReferenceFile, SaysThatAFileIsMissing) {
 }
 
 TEST(References, OfTheRepositoryAreReadable) {
-  for (const auto* family : {"array", "elementwise_binary", "elementwise_unary", "reductions"}) {
+  for (const auto* family : {"array", "conv", "elementwise_binary", "elementwise_unary", "losses",
+                             "matmul", "normalization", "pool", "reductions"}) {
     const auto cases = read_references(std::string(TROUPE_TEST_DATA "/") + family + ".txt");
     EXPECT_GT(cases.size(), 20u) << family;
     for (const auto& reference : cases) EXPECT_TRUE(reference.has("out0")) << reference;

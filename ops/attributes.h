@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <variant>
 #include <vector>
 
@@ -25,11 +26,23 @@ std::string_view attribute_kind(std::size_t index);
 class Attributes {
  public:
   struct Entry {
-    Entry(std::string n, Attribute v) : name(std::move(n)), value(std::move(v)) {}
-    Entry(std::string n, const char* v) : name(std::move(n)), value(std::string(v)) {}
-    Entry(std::string n, int v) : name(std::move(n)), value(std::int64_t{v}) {}
+    template <class T>
+    Entry(std::string n, T v) : name(std::move(n)), value(convert(std::move(v))) {}
     std::string name;
     Attribute value;
+
+   private:
+    template <class T>
+    static Attribute convert(T v) {
+      if constexpr (std::is_same_v<T, const char*>)
+        return std::string(v);
+      else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>)
+        return static_cast<std::int64_t>(v);
+      else if constexpr (std::is_same_v<T, float>)
+        return static_cast<double>(v);
+      else
+        return Attribute(std::move(v));
+    }
   };
 
   Attributes() = default;

@@ -7,17 +7,20 @@
 The same versions give the same files. See op_references/record.py for the format.
 """
 import argparse
+import logging
 import os
 import pathlib
 
 os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 os.environ["TF_ENABLE_ONEDNN_OPTS"] = "0"
+logging.getLogger("tensorflow").setLevel(logging.ERROR)
 
-from op_references import array, elementwise, nn, reductions  # noqa: E402
+from op_references import array, elementwise, nn, reductions, training  # noqa: E402
 
 FAMILIES = [elementwise.binary, elementwise.unary, reductions.reductions, array.array,
-            nn.matmul, nn.conv, nn.pool, nn.normalization, nn.losses]
+            nn.matmul, nn.conv, nn.pool, nn.normalization, nn.losses,
+            training.optimizers, training.schedules, training.moving_averages]
 
 
 def main():

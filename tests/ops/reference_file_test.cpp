@@ -81,11 +81,12 @@ TEST_F(ReferenceFile, SaysThatAFileIsMissing) {
 }
 
 TEST(References, OfTheRepositoryAreReadable) {
-  for (const auto* family : {"array", "conv", "elementwise_binary", "elementwise_unary", "losses",
-                             "matmul", "normalization", "pool", "reductions"}) {
+  for (const auto* family :
+       {"array", "conv", "elementwise_binary", "elementwise_unary", "losses", "matmul",
+        "moving_averages", "normalization", "optimizers", "pool", "reductions", "schedules"}) {
     const auto cases = read_references(std::string(TROUPE_TEST_DATA "/") + family + ".txt");
-    EXPECT_GT(cases.size(), 20u) << family;
-    for (const auto& reference : cases) EXPECT_TRUE(reference.has("out0")) << reference;
+    EXPECT_FALSE(cases.empty()) << family;
+    for (const auto& reference : cases) EXPECT_GE(reference.tensors.size(), 2u) << reference;
   }
 }
 

@@ -5,10 +5,11 @@ import tensorflow as tf
 from .record import Family, normal, random, uniform
 
 ONE = (np.float32,)
+BOTH = (np.float32, np.float64)
 
 
 def transposes(family):
-    for shape, order, dtypes in (((3, 5), [1, 0], (np.float32, np.float64)), ((2, 3, 4), [2, 0, 1], ONE),
+    for shape, order, dtypes in (((3, 5), [1, 0], BOTH), ((2, 3, 4), [2, 0, 1], ONE),
                                  ((2, 3, 2, 5), [0, 3, 1, 2], ONE), ((7,), [0], ONE)):
         case = "x".join(map(str, shape)) + "_to_" + "".join(map(str, order))
         family.add("transpose", case, lambda x: tf.transpose(x, order), [normal(random(case), *shape)],
@@ -16,7 +17,7 @@ def transposes(family):
 
 
 def joins(family):
-    for shapes, axis, dtypes in ((((2, 3), (4, 3)), 0, (np.float32, np.float64)), (((2, 3), (2, 1), (2, 2)), -1, ONE),
+    for shapes, axis, dtypes in ((((2, 3), (4, 3)), 0, BOTH), (((2, 3), (2, 1), (2, 2)), -1, ONE),
                                  (((2, 1, 3), (2, 4, 3)), 1, ONE), (((5,),), 0, ONE)):
         case = "_".join("x".join(map(str, s)) for s in shapes) + f"_axis_{axis}"
         rng = random("concat" + case)
@@ -32,7 +33,7 @@ def joins(family):
 
 
 def cuts(family):
-    for shape, axis, sizes, dtypes in (((6, 3), 0, [2, 2, 2], (np.float32, np.float64)), ((2, 6), -1, [1, 3, 2], ONE),
+    for shape, axis, sizes, dtypes in (((6, 3), 0, [2, 2, 2], BOTH), ((2, 6), -1, [1, 3, 2], ONE),
                                        ((2, 4, 3), 1, [3, 1], ONE)):
         case = "x".join(map(str, shape)) + f"_axis_{axis}_into_" + "_".join(map(str, sizes))
         family.add("split", case, lambda x: tf.split(x, sizes, axis), [normal(random(case), *shape)],
@@ -40,11 +41,11 @@ def cuts(family):
     for axis in (0, 1, -1):
         family.add("unstack", f"2x3x4_axis_{axis}", lambda x: tf.unstack(x, axis=axis),
                    [normal(random("unstack"), 2, 3, 4)], dtypes=ONE, axis=axis)
-    for begin, size, dtypes in (([1, 0], [2, 3], (np.float32, np.float64)), ([0, 2], [-1, 2], ONE), ([3, 4], [0, 1], ONE)):
+    for begin, size, dtypes in (([1, 0], [2, 3], BOTH), ([0, 2], [-1, 2], ONE), ([3, 4], [0, 1], ONE)):
         case = "4x5_from_" + "_".join(map(str, begin)) + "_size_" + "_".join(map(str, size))
         family.add("slice", case, lambda x: tf.slice(x, begin, size), [normal(random(case), 4, 5)],
                    dtypes=dtypes, begin=begin, size=size)
-    for begin, end, strides, dtypes in (([1, 0], [4, 5], [2, 1], (np.float32, np.float64)), ([0, 1], [5, 6], [1, 2], ONE),
+    for begin, end, strides, dtypes in (([1, 0], [4, 5], [2, 1], BOTH), ([0, 1], [5, 6], [1, 2], ONE),
                                         ([4, 0], [0, 6], [-1, 1], ONE), ([-3, -1], [-1, -6], [1, -2], ONE)):
         case = "5x6_" + "_".join(f"{b}:{e}:{s}" for b, e, s in zip(begin, end, strides))
         family.add("strided_slice", case, lambda x: tf.strided_slice(x, begin, end, strides),
@@ -52,20 +53,20 @@ def cuts(family):
 
 
 def growth(family):
-    for shape, paddings, value, dtypes in (((2, 3), [1, 0, 2, 1], 0.0, (np.float32, np.float64)),
+    for shape, paddings, value, dtypes in (((2, 3), [1, 0, 2, 1], 0.0, BOTH),
                                            ((5,), [2, 3], -1.5, ONE), ((2, 1, 2), [0, 0, 1, 1, 0, 2], 0.25, ONE)):
         case = "x".join(map(str, shape)) + "_by_" + "_".join(map(str, paddings))
         pairs = np.array(paddings).reshape(-1, 2)
         family.add("pad", case, lambda x: tf.pad(x, pairs, constant_values=tf.constant(value, x.dtype)),
                    [normal(random(case), *shape)], dtypes=dtypes, paddings=paddings, value=value)
-    for shape, multiples, dtypes in (((2, 3), [2, 1], (np.float32, np.float64)), ((3,), [4], ONE), ((1, 2, 3), [3, 2, 2], ONE)):
+    for shape, multiples, dtypes in (((2, 3), [2, 1], BOTH), ((3,), [4], ONE), ((1, 2, 3), [3, 2, 2], ONE)):
         case = "x".join(map(str, shape)) + "_by_" + "x".join(map(str, multiples))
         family.add("tile", case, lambda x: tf.tile(x, multiples), [normal(random(case), *shape)],
                    dtypes=dtypes, multiples=multiples)
 
 
 def picks(family):
-    for shape, indices, axis, dtypes in (((5, 3), [0, 4, 4, 2], 0, (np.float32, np.float64)),
+    for shape, indices, axis, dtypes in (((5, 3), [0, 4, 4, 2], 0, BOTH),
                                          ((5, 3), [[2, 0], [1, 2]], 1, ONE), ((2, 3, 4), [2, 0], 1, ONE),
                                          ((2, 3, 4), [3, 3, 1], -1, ONE), ((7,), 3, 0, ONE)):
         case = "x".join(map(str, shape)) + f"_axis_{axis}_{'x'.join(map(str, np.shape(indices))) or 'scalar'}"

@@ -134,7 +134,8 @@ def batch_norm_training(epsilon):
 
 def normalization():
     family = Family("normalization")
-    for image, settings, dtypes in (((2, 3, 2, 7), (4, 1.0, 0.001 / 9, 0.75), BOTH), ((1, 2, 3, 16), (4, 1.0, 0.1, 0.75), BOTH),
+    for image, settings, dtypes in (((2, 3, 2, 7), (4, 1.0, 0.001 / 9, 0.75), BOTH),
+                                    ((1, 2, 3, 16), (4, 1.0, 0.1, 0.75), BOTH),
                                     ((2, 2, 2, 5), (2, 2.0, 0.5, 0.5), ONE), ((1, 1, 2, 3), (1, 1.0, 1.0, 1.0), ONE)):
         radius, bias, alpha, beta = settings
         case = f"{shape_text(image)}_radius_{radius}"

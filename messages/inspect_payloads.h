@@ -1,0 +1,75 @@
+#pragma once
+
+#include <caf/meta/type_name.hpp>
+
+#include "troupe/messages/payloads.h"
+
+namespace troupe {
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, RecordRun& x) {
+  return f(caf::meta::type_name("RecordRun"), x.bytes, x.begins, x.ends, x.file, x.first_record);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, RecordBlock& x) {
+  return f(caf::meta::type_name("RecordBlock"), x.sequence, x.streams);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, ElementBlock& x) {
+  return f(caf::meta::type_name("ElementBlock"), x.sequence, x.elements);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, Batch& x) {
+  return f(caf::meta::type_name("Batch"), x.sequence, x.components);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, Parameters& x) {
+  return f(caf::meta::type_name("Parameters"), x.version, x.names, x.values);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, GradientPart& x) {
+  return f(caf::meta::type_name("GradientPart"), x.replica, x.step, x.variable, x.values, x.indices,
+           x.sparse);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, GradientCommit& x) {
+  return f(caf::meta::type_name("GradientCommit"), x.replica, x.step, x.version, x.weight, x.order);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, ApplyResult& x) {
+  return f(caf::meta::type_name("ApplyResult"), x.version, x.staleness, x.learning_rate);
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, EnqueueOptions& x) {
+  return f(caf::meta::type_name("EnqueueOptions"), x.atomic, x.timeout);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, DequeueRequest& x) {
+  return f(caf::meta::type_name("DequeueRequest"), x.count, x.up_to, x.timeout);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, CloseReason& x) {
+  return f(caf::meta::type_name("CloseReason"), x.code, x.message);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, CloseRequest& x) {
+  return f(caf::meta::type_name("CloseRequest"), x.cancel_pending, x.reason);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, QueueStatus& x) {
+  return f(caf::meta::type_name("QueueStatus"), x.name, x.size, x.capacity, x.bytes,
+           x.capacity_bytes, x.closed, x.reason, x.producers, x.waiting_enqueues,
+           x.waiting_dequeues, x.enqueued, x.dequeued, x.blocked_on_full, x.blocked_on_empty);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, RunResult& x) {
+  return f(caf::meta::type_name("RunResult"), x.fetches, x.busy);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, DeviceStatus& x) {
+  return f(caf::meta::type_name("DeviceStatus"), x.name, x.intra_op, x.inter_op, x.runs, x.busy,
+           x.fragments, x.arena_bytes);
+}
+
+}  // namespace troupe

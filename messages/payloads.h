@@ -1,0 +1,175 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "troupe/messages/inspect_tensor.h"
+#include "troupe/ops/graph.h"
+#include "troupe/ops/tensor.h"
+
+namespace troupe {
+
+// ---- data ------------------------------------------------------------------------------------
+
+/// Consecutive records of one stream, as they stand in a file, and where that is.
+struct RecordRun {
+  Tensor bytes;                       ///< uint8; at least 64 readable bytes lie before the first
+                                      ///< and after the last record
+  std::vector<std::uint32_t> begins;  ///< of each record in `bytes`
+  std::vector<std::uint32_t> ends;    ///< one past its last byte
+  std::string file;
+  std::int64_t first_record = 1;  ///< number of the first record in the file: the line, from 1
+
+  std::size_t count() const { return begins.size(); }
+  const char* begin(std::size_t i) const {
+    return reinterpret_cast<const char*>(bytes.data()) + begins[i];
+  }
+  const char* end(std::size_t i) const {
+    return reinterpret_cast<const char*>(bytes.data()) + ends[i];
+  }
+  /// "data/x.csv:1532", for messages.
+  std::string place(std::size_t i) const {
+    return file + ":" + std::to_string(first_record + static_cast<std::int64_t>(i));
+  }
+};
+
+/// What a reader hands out: the same number of records of each of its streams
+/// (one, or several that are zipped record by record).
+struct RecordBlock {
+  std::uint64_t sequence = 0;  ///< position of the block in the reader's output, from 0
+  std::vector<RecordRun> streams;
+  std::size_t count() const { return streams.empty() ? 0 : streams[0].count(); }
+};
+
+/// One example: a tuple of tensors, such as {image, label}.
+using Element = TensorList;
+
+/// Consecutive examples, moved together: one wake-up for many records.
+struct ElementBlock {
+  std::uint64_t sequence = 0;  ///< of the record block it comes from
+  std::vector<Element> elements;
+};
+
+/// Examples stacked along a new first axis, one tensor for each component.
+struct Batch {
+  std::uint64_t sequence = 0;  ///< position in the queue's output, from 0
+  TensorList components;
+  std::int64_t rows() const { return components.empty() ? 0 : components[0].shape()[0]; }
+};
+
+// ---- queues ----------------------------------------------------------------------------------
+
+/// How long a request may wait: kForever, or a time after which the queue itself
+/// answers deadline_exceeded. (A caller's own request timeout would lose the
+/// element that is delivered later.)
+using Timeout = std::chrono::milliseconds;
+inline constexpr Timeout kForever{-1};
+
+struct EnqueueOptions {
+  bool atomic = false;  ///< all elements together, or none; otherwise as room appears
+  Timeout timeout = kForever;
+};
+
+struct DequeueRequest {
+  std::int64_t count = 1;
+  bool up_to = false;  ///< after the close, fewer are fine
+  Timeout timeout = kForever;
+};
+
+/// Why a stream ends: Code::out_of_range for the end of the data, anything else is a failure.
+struct CloseReason {
+  Code code = Code::out_of_range;
+  std::string message = "end of data";
+  bool failed() const { return code != Code::out_of_range && code != Code::ok; }
+};
+
+struct CloseRequest {
+  bool cancel_pending = false;  ///< also give up the enqueues that are waiting for room
+  CloseReason reason;
+};
+
+struct QueueStatus {
+  std::string name;
+  std::int64_t size = 0;  ///< elements
+  std::int64_t capacity = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t capacity_bytes = 0;  ///< 0 for no bound of its own
+  bool closed = false;
+  CloseReason reason;
+  std::int64_t producers = 0;
+  std::int64_t waiting_enqueues = 0;
+  std::int64_t waiting_dequeues = 0;
+  std::uint64_t enqueued = 0;  ///< elements, ever
+  std::uint64_t dequeued = 0;
+  std::chrono::nanoseconds blocked_on_full{0};   ///< time during which an enqueue was waiting
+  std::chrono::nanoseconds blocked_on_empty{0};  ///< time during which a dequeue was waiting
+};
+
+// ---- devices ---------------------------------------------------------------------------------
+
+/// A part of a graph to be run again and again. Feeds are placeholders or
+/// variables, by name; shapes are settled at each run from what is fed.
+struct FragmentSpec {
+  GraphPtr graph;
+  std::vector<std::string> feeds;
+  std::vector<std::string> fetches;   ///< answered together when the run ends
+  std::vector<std::string> streamed;  ///< sent to the request's sink as soon as they are ready
+  std::vector<std::string> targets;   ///< run, but not answered
+};
+using FragmentId = std::uint64_t;
+
+struct RunResult {
+  TensorList fetches;
+  std::chrono::nanoseconds busy{0};  ///< time in kernels, all threads together
+};
+
+struct DeviceStatus {
+  std::string name;  ///< "/device:CPU:0"
+  int intra_op = 1;
+  int inter_op = 1;
+  std::uint64_t runs = 0;
+  std::chrono::nanoseconds busy{0};
+  std::uint64_t fragments = 0;    ///< loaded
+  std::uint64_t arena_bytes = 0;  ///< planned memory of all compiled fragments
+};
+
+// ---- parameters ------------------------------------------------------------------------------
+
+using Version = std::uint64_t;
+
+/// The variables of one shard at one version: shared, never written again.
+struct Parameters {
+  Version version = 0;
+  std::vector<std::string> names;  ///< empty when the caller's version is the newest: no change
+  TensorList values;
+};
+
+/// The gradient of one variable from one replica at one step.
+struct GradientPart {
+  std::uint32_t replica = 0;
+  std::uint64_t step = 0;  ///< the replica's own count: a repeated push is applied once
+  std::string variable;
+  Tensor values;   ///< dense: the variable's shape; sparse: one row per index
+  Tensor indices;  ///< sparse only: int64 [rows]
+  bool sparse = false;
+};
+
+/// The end of a gradient set: everything for this (replica, step) has been pushed.
+struct GradientCommit {
+  std::uint32_t replica = 0;
+  std::uint64_t step = 0;
+  Version version = 0;      ///< the gradient was computed from these parameters
+  double weight = 1;        ///< number of examples
+  std::uint64_t order = 0;  ///< deterministic mode adds the sets of a round in this order
+};
+
+struct ApplyResult {
+  Version version = 0;  ///< after the update
+  std::uint64_t staleness = 0;
+  double learning_rate = 0;
+};
+
+}  // namespace troupe

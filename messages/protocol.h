@@ -1,0 +1,130 @@
+#pragma once
+
+#include <caf/allowed_unsafe_message_type.hpp>
+#include <caf/replies_to.hpp>
+#include <caf/type_id.hpp>
+#include <caf/typed_actor.hpp>
+
+#include "troupe/messages/fault.h"
+#include "troupe/messages/inspect_payloads.h"
+#include "troupe/messages/payloads.h"
+
+// Every type that stands in a message, in one place. Two nodes agree on these
+// numbers: add at the end, never reorder.
+CAF_BEGIN_TYPE_ID_BLOCK(troupe, caf::first_custom_type_id)
+
+CAF_ADD_TYPE_ID(troupe, (troupe::Tensor))
+CAF_ADD_TYPE_ID(troupe, (std::vector<troupe::Tensor>))
+CAF_ADD_TYPE_ID(troupe, (troupe::RecordRun))
+CAF_ADD_TYPE_ID(troupe, (troupe::RecordBlock))
+CAF_ADD_TYPE_ID(troupe, (troupe::ElementBlock))
+CAF_ADD_TYPE_ID(troupe, (troupe::Batch))
+CAF_ADD_TYPE_ID(troupe, (troupe::EnqueueOptions))
+CAF_ADD_TYPE_ID(troupe, (troupe::DequeueRequest))
+CAF_ADD_TYPE_ID(troupe, (troupe::CloseReason))
+CAF_ADD_TYPE_ID(troupe, (troupe::CloseRequest))
+CAF_ADD_TYPE_ID(troupe, (troupe::QueueStatus))
+CAF_ADD_TYPE_ID(troupe, (troupe::FragmentSpec))
+CAF_ADD_TYPE_ID(troupe, (troupe::RunResult))
+CAF_ADD_TYPE_ID(troupe, (troupe::DeviceStatus))
+CAF_ADD_TYPE_ID(troupe, (troupe::Parameters))
+CAF_ADD_TYPE_ID(troupe, (troupe::GradientPart))
+CAF_ADD_TYPE_ID(troupe, (troupe::GradientCommit))
+CAF_ADD_TYPE_ID(troupe, (troupe::ApplyResult))
+
+// At most ten characters in an atom's text.
+CAF_ADD_ATOM(troupe, troupe, next_atom, "next")
+CAF_ADD_ATOM(troupe, troupe, start_atom, "start")
+CAF_ADD_ATOM(troupe, troupe, stop_atom, "stop")
+CAF_ADD_ATOM(troupe, troupe, status_atom, "status")
+CAF_ADD_ATOM(troupe, troupe, enqueue_atom, "enqueue")
+CAF_ADD_ATOM(troupe, troupe, dequeue_atom, "dequeue")
+CAF_ADD_ATOM(troupe, troupe, attach_atom, "attach")
+CAF_ADD_ATOM(troupe, troupe, detach_atom, "detach")
+CAF_ADD_ATOM(troupe, troupe, end_atom, "end")
+CAF_ADD_ATOM(troupe, troupe, load_atom, "load")
+CAF_ADD_ATOM(troupe, troupe, unload_atom, "unload")
+CAF_ADD_ATOM(troupe, troupe, run_atom, "run")
+CAF_ADD_ATOM(troupe, troupe, output_atom, "output")
+CAF_ADD_ATOM(troupe, troupe, pull_atom, "pull")
+CAF_ADD_ATOM(troupe, troupe, push_atom, "push")
+CAF_ADD_ATOM(troupe, troupe, commit_atom, "commit")
+CAF_ADD_ATOM(troupe, troupe, assign_atom, "assign")
+CAF_ADD_ATOM(troupe, troupe, snapshot_atom, "snapshot")
+CAF_ADD_ATOM(troupe, troupe, restore_atom, "restore")
+CAF_ADD_ATOM(troupe, troupe, join_atom, "join")
+CAF_ADD_ATOM(troupe, troupe, leave_atom, "leave")
+CAF_ADD_ATOM(troupe, troupe, report_atom, "report")
+CAF_ADD_ATOM(troupe, troupe, resume_atom, "resume")
+
+CAF_END_TYPE_ID_BLOCK(troupe)
+
+// A graph inside a spec is shared within the process.
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::FragmentSpec)
+
+namespace troupe {
+
+/// Turns something outside into blocks of records, on demand: whoever is ready
+/// for a block asks for it.
+///   (next)   -> block      out_of_range at the end of the data; any other code when it failed,
+///                          then and for every later request
+///   (stop)   -> ok         later requests are answered with cancelled
+using Reader = caf::typed_actor<caf::replies_to<next_atom>::with<RecordBlock>,
+                                caf::replies_to<stop_atom>::with<caf::ok_atom>>;
+
+/// A bounded queue of elements (tuples of tensors).
+///   (enqueue, block, options) -> ok       once all elements are in; cancelled when it is closed
+///   (dequeue, request)        -> batch    once there are enough; when it is closed with too few,
+///                                         the code and words of the reason of the close
+///   (attach)                  -> ok       the sender is a producer from now on. A producer that
+///                                         ends without a word closes the queue with its failure.
+///   (detach, reason)          -> ok       the sender has no more. When the last producer is gone
+///                                         the queue closes, with the first failure if there is one
+///   (close, request)          -> ok
+///   (status)                  -> status
+using Queue = caf::typed_actor<
+    caf::replies_to<enqueue_atom, ElementBlock, EnqueueOptions>::with<caf::ok_atom>,
+    caf::replies_to<dequeue_atom, DequeueRequest>::with<Batch>,
+    caf::replies_to<attach_atom>::with<caf::ok_atom>,
+    caf::replies_to<detach_atom, CloseReason>::with<caf::ok_atom>,
+    caf::replies_to<caf::close_atom, CloseRequest>::with<caf::ok_atom>,
+    caf::replies_to<status_atom>::with<QueueStatus>>;
+
+/// Turns records into elements: asks its reader for blocks, decodes them, feeds its queue.
+///   (start) -> records     once the reader has ended and the queue holds everything;
+///                          the failure, with file and line, when there was one
+///   (stop)  -> ok
+using Decoder = caf::typed_actor<caf::replies_to<start_atom>::with<std::uint64_t>,
+                                 caf::replies_to<stop_atom>::with<caf::ok_atom>>;
+
+/// Receives outputs of a run as soon as they are ready: the tag of the request,
+/// the position in FragmentSpec::streamed, the value.
+using OutputSink =
+    caf::typed_actor<caf::reacts_to<output_atom, std::uint64_t, std::uint32_t, Tensor>>;
+
+/// Owns threads and memory, and runs fragments of graphs.
+///   (load, spec)                   -> id        invalid_argument when the graph does not fit
+///   (run, id, seed, feeds)         -> result    in the order of the spec's feeds and fetches
+///   (run, id, seed, feeds, sink, tag) -> result the same, with streamed outputs sent to the sink
+///   (unload, id)                   -> ok
+///   (status)                       -> status
+using Device = caf::typed_actor<
+    caf::replies_to<load_atom, FragmentSpec>::with<FragmentId>,
+    caf::replies_to<run_atom, FragmentId, std::uint64_t, TensorList>::with<RunResult>,
+    caf::replies_to<run_atom, FragmentId, std::uint64_t, TensorList, OutputSink,
+                    std::uint64_t>::with<RunResult>,
+    caf::replies_to<unload_atom, FragmentId>::with<caf::ok_atom>,
+    caf::replies_to<status_atom>::with<DeviceStatus>>;
+
+}  // namespace troupe
+
+// Handles travel too.
+CAF_BEGIN_TYPE_ID_BLOCK(troupe_handles, caf::id_block::troupe::end)
+
+CAF_ADD_TYPE_ID(troupe_handles, (troupe::Reader))
+CAF_ADD_TYPE_ID(troupe_handles, (troupe::Queue))
+CAF_ADD_TYPE_ID(troupe_handles, (troupe::Decoder))
+CAF_ADD_TYPE_ID(troupe_handles, (troupe::OutputSink))
+CAF_ADD_TYPE_ID(troupe_handles, (troupe::Device))
+
+CAF_END_TYPE_ID_BLOCK(troupe_handles)

@@ -23,7 +23,10 @@ void InferContext::expect_same_dtype(int i, int j) const {
 }
 
 int InferContext::axis(std::string_view attribute, int rank) const {
-  const auto given = attributes().get<std::int64_t>(attribute);
+  return axis(attribute, attributes().get<std::int64_t>(attribute), rank);
+}
+
+int InferContext::axis(std::string_view attribute, std::int64_t given, int rank) const {
   const auto axis = given < 0 ? given + rank : given;
   if (axis < 0 || axis >= rank)
     fail(attribute, " is ", given, ", but must be in [", -rank, ", ", rank, ")");

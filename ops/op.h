@@ -41,6 +41,8 @@ class InferContext {
   void expect_same_dtype(int i, int j) const;
   /// An axis attribute in [0, rank), from one in [-rank, rank).
   int axis(std::string_view attribute, int rank) const;
+  /// The same for one of several, from an attribute that lists them.
+  int axis(std::string_view attribute, std::int64_t given, int rank) const;
 
  private:
   [[noreturn]] void refuse(const std::string& what) const;
@@ -79,6 +81,10 @@ struct OpDef {
   bool alias = false;     ///< output 0 is input 0 seen anew (reshape, identity): no kernel
   bool in_place = false;  ///< output 0 may be written over an input of the same size
   bool stateful = false;  ///< has effects or uses randomness: never merged or folded away
+
+  /// Bit i: of input i only the shape matters. The kernel gets no values for it,
+  /// so that they may be gone by then: an activation need not live until its gradient.
+  std::uint32_t shape_only = 0;
 };
 
 /// The outputs of a node from its inputs. Throws invalid_argument naming the

@@ -111,13 +111,15 @@ const OpDef zeros_like_op{.name = "zeros_like",
                           .max_inputs = 1,
                           .infer = same_as_input,
                           .cpu = fill_cpu<0>,
-                          .gradient = none};
+                          .gradient = none,
+                          .shape_only = 1};
 const OpDef ones_like_op{.name = "ones_like",
                          .min_inputs = 1,
                          .max_inputs = 1,
                          .infer = same_as_input,
                          .cpu = fill_cpu<1>,
-                         .gradient = none};
+                         .gradient = none,
+                         .shape_only = 1};
 const OpDef no_op{.name = "no_op", .infer = no_output, .cpu = do_nothing, .stateful = true};
 const OpDef assign_op{.name = "assign",
                       .min_inputs = 2,

@@ -28,8 +28,8 @@ typename Inspector::result_type inspect(Inspector& f, Parameters& x) {
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, GradientPart& x) {
-  return f(caf::meta::type_name("GradientPart"), x.replica, x.step, x.variable, x.values, x.indices,
-           x.sparse);
+  return f(caf::meta::type_name("GradientPart"), x.kind, x.replica, x.step, x.variable, x.values,
+           x.indices);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, GradientCommit& x) {
@@ -37,9 +37,34 @@ typename Inspector::result_type inspect(Inspector& f, GradientCommit& x) {
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, ApplyResult& x) {
-  return f(caf::meta::type_name("ApplyResult"), x.version, x.staleness, x.learning_rate);
+  return f(caf::meta::type_name("ApplyResult"), x.staleness, x.learning_rate, x.parameters);
 }
-
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, SavedTensor& x) {
+  return f(caf::meta::type_name("SavedTensor"), x.variable, x.slot, x.values);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, ShardSnapshot& x) {
+  return f(caf::meta::type_name("ShardSnapshot"), x.shard, x.version, x.tensors);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, ShardStatus& x) {
+  return f(caf::meta::type_name("ShardStatus"), x.name, x.version, x.bytes, x.pulls, x.updates,
+           x.replicas, x.busy);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, StepReport& x) {
+  return f(caf::meta::type_name("StepReport"), x.replica, x.step, x.examples, x.values,
+           x.learning_rate, x.staleness, x.waited_for_data, x.waited_for_parameters, x.computed);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, EvaluationResult& x) {
+  return f(caf::meta::type_name("EvaluationResult"), x.version, x.examples, x.values);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, SavedCheckpoint& x) {
+  return f(caf::meta::type_name("SavedCheckpoint"), x.step, x.path);
+}
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, EnqueueOptions& x) {
   return f(caf::meta::type_name("EnqueueOptions"), x.atomic, x.timeout);

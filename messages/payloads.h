@@ -147,14 +147,20 @@ struct Parameters {
   TensorList values;
 };
 
-/// The gradient of one variable from one replica at one step.
+enum class PartKind : std::uint8_t {
+  gradient,         ///< values has the variable's shape
+  sparse_gradient,  ///< one row of values for each index
+  assignment,       ///< the variable's new value (moving averages of batch normalisation)
+};
+
+/// What one replica has to say about one variable at one step.
 struct GradientPart {
+  PartKind kind = PartKind::gradient;
   std::uint32_t replica = 0;
   std::uint64_t step = 0;  ///< the replica's own count: a repeated push is applied once
   std::string variable;
-  Tensor values;   ///< dense: the variable's shape; sparse: one row per index
-  Tensor indices;  ///< sparse only: int64 [rows]
-  bool sparse = false;
+  Tensor values;
+  Tensor indices;  ///< sparse_gradient only: int32 or int64 [rows]
 };
 
 /// The end of a gradient set: everything for this (replica, step) has been pushed.
@@ -162,14 +168,67 @@ struct GradientCommit {
   std::uint32_t replica = 0;
   std::uint64_t step = 0;
   Version version = 0;      ///< the gradient was computed from these parameters
-  double weight = 1;        ///< number of examples
+  double weight = 1;        ///< number of examples; 0 for a replica that had none
   std::uint64_t order = 0;  ///< deterministic mode adds the sets of a round in this order
 };
 
+/// The answer to a commit: what the update did, and the parameters after it.
 struct ApplyResult {
-  Version version = 0;  ///< after the update
-  std::uint64_t staleness = 0;
+  std::uint64_t staleness = 0;  ///< updates between the parameters that were read and this one
   double learning_rate = 0;
+  Parameters parameters;
+};
+
+/// A tensor as a checkpoint keeps it: the value of a variable or one of the
+/// optimizer's slots for it.
+struct SavedTensor {
+  std::string variable;
+  std::string slot;  ///< "" for the value itself, "momentum", "average", ...
+  Tensor values;
+};
+
+/// Everything a shard has, at one version: shared, never written again.
+struct ShardSnapshot {
+  std::uint32_t shard = 0;
+  Version version = 0;
+  std::vector<SavedTensor> tensors;
+};
+
+struct ShardStatus {
+  std::string name;
+  Version version = 0;
+  std::uint64_t bytes = 0;  ///< values and slots
+  std::uint64_t pulls = 0;
+  std::uint64_t updates = 0;
+  std::int64_t replicas = 0;  ///< that take part
+  std::chrono::nanoseconds busy{0};
+};
+
+// ---- training --------------------------------------------------------------------------------
+
+/// What a replica tells after each of its steps.
+struct StepReport {
+  std::uint32_t replica = 0;
+  std::uint64_t step = 0;  ///< the global step: updates of the parameters so far, this one included
+  std::int64_t examples = 0;
+  std::vector<double> values;  ///< loss, then the metrics, in the order of the model
+  double learning_rate = 0;
+  std::uint64_t staleness = 0;
+  std::chrono::nanoseconds waited_for_data{0};
+  std::chrono::nanoseconds waited_for_parameters{0};
+  std::chrono::nanoseconds computed{0};
+};
+
+struct EvaluationResult {
+  Version version = 0;
+  std::int64_t examples = 0;
+  std::vector<double> values;  ///< loss, then the metrics, over the whole evaluation set
+};
+
+/// A checkpoint that is safely on disk.
+struct SavedCheckpoint {
+  std::uint64_t step = 0;
+  std::string path;
 };
 
 }  // namespace troupe

@@ -31,6 +31,13 @@ CAF_ADD_TYPE_ID(troupe, (troupe::Parameters))
 CAF_ADD_TYPE_ID(troupe, (troupe::GradientPart))
 CAF_ADD_TYPE_ID(troupe, (troupe::GradientCommit))
 CAF_ADD_TYPE_ID(troupe, (troupe::ApplyResult))
+CAF_ADD_TYPE_ID(troupe, (troupe::SavedTensor))
+CAF_ADD_TYPE_ID(troupe, (std::vector<troupe::ShardSnapshot>))
+CAF_ADD_TYPE_ID(troupe, (troupe::ShardSnapshot))
+CAF_ADD_TYPE_ID(troupe, (troupe::ShardStatus))
+CAF_ADD_TYPE_ID(troupe, (troupe::StepReport))
+CAF_ADD_TYPE_ID(troupe, (troupe::EvaluationResult))
+CAF_ADD_TYPE_ID(troupe, (troupe::SavedCheckpoint))
 
 // At most ten characters in an atom's text.
 CAF_ADD_ATOM(troupe, troupe, next_atom, "next")
@@ -55,7 +62,8 @@ CAF_ADD_ATOM(troupe, troupe, restore_atom, "restore")
 CAF_ADD_ATOM(troupe, troupe, join_atom, "join")
 CAF_ADD_ATOM(troupe, troupe, leave_atom, "leave")
 CAF_ADD_ATOM(troupe, troupe, report_atom, "report")
-CAF_ADD_ATOM(troupe, troupe, resume_atom, "resume")
+CAF_ADD_ATOM(troupe, troupe, save_atom, "save")
+CAF_ADD_ATOM(troupe, troupe, tick_atom, "tick")
 
 CAF_END_TYPE_ID_BLOCK(troupe)
 
@@ -116,6 +124,45 @@ using Device = caf::typed_actor<
     caf::replies_to<unload_atom, FragmentId>::with<caf::ok_atom>,
     caf::replies_to<status_atom>::with<DeviceStatus>>;
 
+/// Where replicas get their batches: (next, replica) -> batch; out_of_range at the end of the data.
+using BatchSource = caf::typed_actor<caf::replies_to<next_atom, std::uint32_t>::with<Batch>>;
+
+/// One slice of the model's parameters, with the optimizer that updates them.
+///   (pull, version known)  -> parameters   without names and values when nothing is newer
+///   (push, part)                           kept until the commit
+///   (commit, commit)       -> result       once the update is made: at once (asynchronous), or
+///                                          when all replicas of the round have committed
+///   (join, replica)        -> parameters   the sender takes part from now on
+///   (leave, replica)       -> ok           it does not any more; so does its death
+///   (snapshot)             -> snapshot
+///   (restore, snapshot)    -> ok           invalid_argument when it does not fit
+///   (status)               -> status
+using Shard = caf::typed_actor<caf::replies_to<pull_atom, Version>::with<Parameters>,
+                               caf::reacts_to<push_atom, GradientPart>,
+                               caf::replies_to<commit_atom, GradientCommit>::with<ApplyResult>,
+                               caf::replies_to<join_atom, std::uint32_t>::with<Parameters>,
+                               caf::replies_to<leave_atom, std::uint32_t>::with<caf::ok_atom>,
+                               caf::replies_to<snapshot_atom>::with<ShardSnapshot>,
+                               caf::replies_to<restore_atom, ShardSnapshot>::with<caf::ok_atom>,
+                               caf::replies_to<status_atom>::with<ShardStatus>>;
+
+/// Pulls parameters, computes gradients of batches on its device, pushes them to the shards.
+///   (start) -> steps      when the data have ended, the steps are done or it was stopped;
+///                         the failure when there was one
+///   (stop)  -> ok         after the step that it is in
+using Replica = caf::typed_actor<caf::replies_to<start_atom>::with<std::uint64_t>,
+                                 caf::replies_to<stop_atom>::with<caf::ok_atom>,
+                                 caf::reacts_to<output_atom, std::uint64_t, std::uint32_t, Tensor>>;
+
+/// Computes loss and metrics of a fixed set of examples with the newest parameters.
+///   (run) -> result
+using Evaluator = caf::typed_actor<caf::replies_to<run_atom>::with<EvaluationResult>>;
+
+/// Writes checkpoints.
+///   (save, snapshots) -> saved     one snapshot of each shard
+using Checkpointer =
+    caf::typed_actor<caf::replies_to<save_atom, std::vector<ShardSnapshot>>::with<SavedCheckpoint>>;
+
 }  // namespace troupe
 
 // Handles travel too.
@@ -126,5 +173,10 @@ CAF_ADD_TYPE_ID(troupe_handles, (troupe::Queue))
 CAF_ADD_TYPE_ID(troupe_handles, (troupe::Decoder))
 CAF_ADD_TYPE_ID(troupe_handles, (troupe::OutputSink))
 CAF_ADD_TYPE_ID(troupe_handles, (troupe::Device))
+CAF_ADD_TYPE_ID(troupe_handles, (troupe::BatchSource))
+CAF_ADD_TYPE_ID(troupe_handles, (troupe::Shard))
+CAF_ADD_TYPE_ID(troupe_handles, (troupe::Replica))
+CAF_ADD_TYPE_ID(troupe_handles, (troupe::Evaluator))
+CAF_ADD_TYPE_ID(troupe_handles, (troupe::Checkpointer))
 
 CAF_END_TYPE_ID_BLOCK(troupe_handles)

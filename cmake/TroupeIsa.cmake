@@ -14,7 +14,7 @@ function(troupe_isa_sources target)
     add_library(${object} OBJECT ${ARGN})
     target_compile_features(${object} PRIVATE cxx_std_20)
     target_compile_options(${object} PRIVATE -march=x86-64-${level} -mtune=generic -O3
-      -ffp-contract=fast -fno-math-errno)
+      -ffp-contract=fast -fno-math-errno -fno-trapping-math)
     target_compile_definitions(${object} PRIVATE TROUPE_ISA=${level})
     set_target_properties(${object} PROPERTIES POSITION_INDEPENDENT_CODE ON)
     target_include_directories(${object} PRIVATE

@@ -1,7 +1,14 @@
 #include "troupe/ops/catalog.h"
+#include "troupe/ops/math/families.h"
 
 namespace troupe {
 
-OpFamily elementwise_ops() { return {}; }
+OpFamily elementwise_ops() {
+  OpFamily all;
+  for (const auto& part : {arithmetic_ops(), comparison_ops(), select_ops(), cast_ops(), sum_ops(),
+                           unary_ops(), activation_ops()})
+    all.insert(all.end(), part.begin(), part.end());
+  return all;
+}
 
 }  // namespace troupe

@@ -1,0 +1,12 @@
+#pragma once
+
+#include "troupe/ops/catalog.h"
+
+// The parts of the family reduction_ops(), each in a file of its own.
+
+namespace troupe {
+
+OpFamily axis_reduction_ops();  // reduce_sum ... reduce_all, l2_loss
+OpFamily broadcast_like_ops();  // broadcast_like, sum_to_like
+
+}  // namespace troupe

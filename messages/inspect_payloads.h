@@ -97,4 +97,10 @@ typename Inspector::result_type inspect(Inspector& f, DeviceStatus& x) {
            x.fragments, x.arena_bytes);
 }
 
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, TrainingOutcome& x) {
+  return f(caf::meta::type_name("TrainingOutcome"), x.ending, x.code, x.message, x.steps,
+           x.examples, x.training, x.evaluation, x.checkpoint, x.elapsed, x.until_first_step);
+}
+
 }  // namespace troupe

@@ -231,4 +231,27 @@ struct SavedCheckpoint {
   std::string path;
 };
 
+/// Why a training run ended.
+enum class Ending : std::uint8_t {
+  steps_done,   ///< the number of steps that was asked for
+  end_of_data,  ///< all epochs
+  goal_met,     ///< the evaluation loss is below its bound
+  stopped,      ///< somebody asked
+  failed,
+};
+
+/// How a training run ended, and where it stands.
+struct TrainingOutcome {
+  Ending ending = Ending::steps_done;
+  Code code = Code::ok;  ///< of the first cause, when it failed
+  std::string message;
+  std::uint64_t steps = 0;    ///< updates of the parameters, those before a resume included
+  std::int64_t examples = 0;  ///< trained on in this run
+  std::vector<double> training;    ///< loss and metrics of the last step
+  std::vector<double> evaluation;  ///< loss and metrics of the last evaluation; empty for none
+  std::string checkpoint;          ///< path of the last one; empty for none
+  std::chrono::nanoseconds elapsed{0};
+  std::chrono::nanoseconds until_first_step{0};
+};
+
 }  // namespace troupe

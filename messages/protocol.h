@@ -38,6 +38,7 @@ CAF_ADD_TYPE_ID(troupe, (troupe::ShardStatus))
 CAF_ADD_TYPE_ID(troupe, (troupe::StepReport))
 CAF_ADD_TYPE_ID(troupe, (troupe::EvaluationResult))
 CAF_ADD_TYPE_ID(troupe, (troupe::SavedCheckpoint))
+CAF_ADD_TYPE_ID(troupe, (troupe::TrainingOutcome))
 
 // At most ten characters in an atom's text.
 CAF_ADD_ATOM(troupe, troupe, next_atom, "next")
@@ -158,10 +159,34 @@ using Replica = caf::typed_actor<caf::replies_to<start_atom>::with<std::uint64_t
 ///   (run) -> result
 using Evaluator = caf::typed_actor<caf::replies_to<run_atom>::with<EvaluationResult>>;
 
+/// Receives what a shard has, each time a version is reached that is to be kept.
+using SnapshotSink = caf::typed_actor<caf::reacts_to<snapshot_atom, ShardSnapshot>>;
+
 /// Writes checkpoints.
-///   (save, snapshots) -> saved     one snapshot of each shard
-using Checkpointer =
-    caf::typed_actor<caf::replies_to<save_atom, std::vector<ShardSnapshot>>::with<SavedCheckpoint>>;
+///   (snapshot, snapshot)           one way; written as soon as all shards have sent that version
+///   (save, snapshots) -> saved     one snapshot of each shard, written now
+using Checkpointer = SnapshotSink::extend<
+    caf::replies_to<save_atom, std::vector<ShardSnapshot>>::with<SavedCheckpoint>>;
+
+/// Hears about every step and every checkpoint of a training run.
+using TrainingListener = caf::typed_actor<caf::reacts_to<report_atom, StepReport>,
+                                          caf::reacts_to<report_atom, SavedCheckpoint>>;
+
+/// Keeps what was reported where people can look at it (TensorBoard).
+///   (report, step)         one way
+///   (report, evaluation)   one way
+///   (stop) -> ok           everything so far is on disk
+using SummaryWriter = caf::typed_actor<caf::reacts_to<report_atom, StepReport>,
+                                       caf::reacts_to<report_atom, EvaluationResult>,
+                                       caf::replies_to<stop_atom>::with<caf::ok_atom>>;
+
+/// Leads a training run: starts and stops its actors, watches them, says how it goes.
+///   (start) -> outcome     when the run has ended, one way or the other
+///   (stop)  -> ok          end after the steps in progress, with a checkpoint
+using Conductor =
+    TrainingListener::extend<caf::replies_to<start_atom>::with<TrainingOutcome>,
+                             caf::replies_to<stop_atom>::with<caf::ok_atom>,
+                             caf::reacts_to<tick_atom>>;
 
 }  // namespace troupe
 
@@ -177,6 +202,10 @@ CAF_ADD_TYPE_ID(troupe_handles, (troupe::BatchSource))
 CAF_ADD_TYPE_ID(troupe_handles, (troupe::Shard))
 CAF_ADD_TYPE_ID(troupe_handles, (troupe::Replica))
 CAF_ADD_TYPE_ID(troupe_handles, (troupe::Evaluator))
+CAF_ADD_TYPE_ID(troupe_handles, (troupe::SnapshotSink))
 CAF_ADD_TYPE_ID(troupe_handles, (troupe::Checkpointer))
+CAF_ADD_TYPE_ID(troupe_handles, (troupe::TrainingListener))
+CAF_ADD_TYPE_ID(troupe_handles, (troupe::SummaryWriter))
+CAF_ADD_TYPE_ID(troupe_handles, (troupe::Conductor))
 
 CAF_END_TYPE_ID_BLOCK(troupe_handles)

@@ -5,9 +5,10 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <system_error>
 #include <utility>
 
-#include "troupe/actors/system_error.h"
+#include "troupe/ops/error.h"
 
 namespace troupe {
 namespace {
@@ -15,6 +16,16 @@ namespace {
 constexpr std::size_t kBuffer = 1 << 18;
 
 }  // namespace
+
+void system_error(std::string_view what, const std::string& path) {
+  const int number = errno;
+  Code code = Code::unavailable;
+  if (number == ENOENT || number == ENOTDIR) code = Code::not_found;
+  if (number == EACCES || number == EPERM || number == EROFS) code = Code::permission_denied;
+  if (number == ENOSPC || number == EDQUOT || number == EMFILE || number == ENFILE)
+    code = Code::resource_exhausted;
+  fail(code, "cannot ", what, " ", path, ": ", std::generic_category().message(number));
+}
 
 AtomicFile::AtomicFile(std::string path)
     : path_(std::move(path)), temporary_(path_ + std::string(kSuffix)) {

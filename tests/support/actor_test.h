@@ -4,6 +4,7 @@
 
 #include <caf/all.hpp>
 #include <caf/scheduler/test_coordinator.hpp>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -21,6 +22,20 @@ struct Answer {
   /// "out of range: ...", or "" when there was no fault.
   std::string words() const { return fault ? render(fault) : std::string(); }
 };
+
+/// What a Client is told to do.
+using Task = std::function<void(caf::event_based_actor*)>;
+
+}  // namespace troupe::test
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::test::Task)
+
+namespace troupe::test {
+
+/// An actor that does what the test says, always as the same sender.
+inline caf::behavior client_behavior(caf::event_based_actor* self) {
+  return {[self](const Task& task) { task(self); }};
+}
 
 /// Actors on a scheduler that only moves when the test says so: no threads, no
 /// sleeps, the same order every time.
@@ -51,6 +66,30 @@ class ActorTest : public ::testing::Test {
     });
     settle();
     return answer;
+  }
+
+  caf::actor client() { return spawn(client_behavior); }
+
+  /// The same from a client(), whose identity the receiver may remember.
+  template <class T, class Handle, class... Args>
+  std::shared_ptr<Answer<T>> ask_as(const caf::actor& sender, const Handle& whom, Args... args) {
+    auto answer = std::make_shared<Answer<T>>();
+    caf::anon_send(sender, Task([=](caf::event_based_actor* self) {
+                     self->request(whom, caf::infinite, args...)
+                         .then([answer](const T& value) { answer->value = value; },
+                               [answer](const caf::error& fault) { answer->fault = fault; });
+                   }));
+    settle();
+    return answer;
+  }
+  template <class Handle, class... Args>
+  void send_as(const caf::actor& sender, const Handle& whom, Args... args) {
+    caf::anon_send(sender, Task([=](caf::event_based_actor* self) { self->send(whom, args...); }));
+    settle();
+  }
+  void kill(const caf::actor& actor) {
+    caf::anon_send_exit(actor, caf::exit_reason::kill);
+    settle();
   }
 
   caf::scheduler::test_coordinator& scheduler() {

@@ -1,0 +1,83 @@
+#include "troupe/actors/checkpoint/checkpointer.h"
+
+#include <algorithm>
+#include <caf/typed_event_based_actor.hpp>
+
+#include "troupe/actors/checkpoint/checkpoint.h"
+#include "troupe/messages/answer.h"
+
+namespace troupe {
+namespace {
+
+TensorRecord to_record(const SavedTensor& saved) {
+  TensorRecord record;
+  record.value = saved.values;
+  record.name = saved.variable;
+  if (saved.slot.empty()) return record;
+  record.name += "/" + saved.slot;
+  record.variable = saved.variable;
+  record.kind = saved.slot == "average" ? TensorKind::moving_average : TensorKind::slot;
+  if (record.kind == TensorKind::slot) record.slot = saved.slot;
+  return record;
+}
+
+SavedCheckpoint write(const CheckpointerOptions& options, std::vector<ShardSnapshot> snapshots) {
+  std::sort(snapshots.begin(), snapshots.end(),
+            [](const auto& a, const auto& b) { return a.shard < b.shard; });
+  Version version = 0;
+  for (const auto& snapshot : snapshots) version = std::max(version, snapshot.version);
+  Manifest manifest;
+  manifest.step = static_cast<std::int64_t>(version);
+  manifest.state = options.state;
+  const auto& directory = options.writer->directory();
+  for (const auto& snapshot : snapshots) {
+    std::vector<TensorRecord> records;
+    for (const auto& saved : snapshot.tensors) records.push_back(to_record(saved));
+    manifest.files.push_back(write_shard(directory, manifest.step, static_cast<int>(snapshot.shard),
+                                         static_cast<int>(snapshots.size()), records));
+  }
+  options.writer->publish(manifest);
+  return {version, text(directory, "/ckpt-", version)};
+}
+
+}  // namespace
+
+Checkpointer::behavior_type checkpointer(Checkpointer::stateful_pointer<CheckpointerState> self,
+                                         CheckpointerOptions options) {
+  return {
+      [self, options](snapshot_atom, ShardSnapshot& snapshot) {
+        auto& waiting = self->state.incomplete;
+        const auto version = snapshot.version;
+        waiting[version].push_back(std::move(snapshot));
+        if (waiting[version].size() < options.shards) return;
+        auto complete = std::move(waiting[version]);
+        // Older ones will never be complete: a shard has passed them by.
+        waiting.erase(waiting.begin(), std::next(waiting.find(version)));
+        try {
+          const auto saved = write(options, std::move(complete));
+          if (options.listener) self->send(options.listener, report_atom_v, saved);
+        } catch (...) {
+          self->quit(current_fault());
+        }
+      },
+      [options](save_atom, std::vector<ShardSnapshot>& snapshots) {
+        return answer([&] { return write(options, std::move(snapshots)); });
+      },
+  };
+}
+
+ShardSnapshot read_snapshot(const Checkpoint& checkpoint) {
+  ShardSnapshot snapshot;
+  snapshot.version = static_cast<Version>(checkpoint.step());
+  for (auto& record : checkpoint.read_all()) {
+    SavedTensor saved;
+    saved.values = std::move(record.value);
+    saved.variable = record.kind == TensorKind::variable ? record.name : record.variable;
+    if (record.kind == TensorKind::slot) saved.slot = record.slot;
+    if (record.kind == TensorKind::moving_average) saved.slot = "average";
+    snapshot.tensors.push_back(std::move(saved));
+  }
+  return snapshot;
+}
+
+}  // namespace troupe

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "troupe/actors/checkpoint/checkpoint.h"
+#include "troupe/actors/checkpoint/checkpoint_writer.h"
+#include "troupe/messages/protocol.h"
+
+namespace troupe {
+
+struct CheckpointerOptions {
+  std::shared_ptr<CheckpointWriter> writer;
+  std::uint32_t shards = 1;
+  std::map<std::string, std::string> state;  ///< goes into every manifest
+  TrainingListener listener;                 ///< hears of each checkpoint; may be none
+};
+
+struct CheckpointerState {
+  static constexpr const char* name = "troupe.checkpointer";
+  std::map<Version, std::vector<ShardSnapshot>> incomplete;
+};
+
+/// Writes snapshots of shards to disk; spawn it detached, for it blocks on files.
+/// Snapshots of one version are one checkpoint. In asynchronous training the
+/// shards' versions differ: what (save) is given together is written together,
+/// under the highest of them. A disk that refuses ends the actor with the reason.
+Checkpointer::behavior_type checkpointer(Checkpointer::stateful_pointer<CheckpointerState> self,
+                                         CheckpointerOptions options);
+
+/// What a checkpoint says a shard has: the tensors of all shards together, as
+/// restore wants them. Throws as Checkpoint::read_all().
+ShardSnapshot read_snapshot(const Checkpoint& checkpoint);
+
+}  // namespace troupe

@@ -1,0 +1,58 @@
+#include "troupe/actors/topology/troupe.h"
+
+#include <algorithm>
+#include <caf/all.hpp>
+#include <map>
+
+namespace troupe {
+
+Troupe::Troupe(ThreadBudget budget)
+    : config_(std::make_unique<SystemConfig>(budget)),
+      system_(std::make_unique<caf::actor_system>(*config_)) {}
+
+Troupe::~Troupe() {
+  if (!system_) return;
+  constexpr std::chrono::seconds kPatience{30};
+  stop(kPatience);
+}
+
+std::string Troupe::name_of(const caf::actor& actor) const {
+  for (const auto& [name, member] : members_)
+    if (member == actor) return name;
+  return "an actor";
+}
+
+std::vector<std::string> Troupe::stop(std::chrono::milliseconds deadline) {
+  if (!system_) return {};
+  const auto until = std::chrono::steady_clock::now() + deadline;
+  std::map<caf::actor_addr, std::string> alive;
+  {
+    caf::scoped_actor self{*system_};
+    for (const auto& [name, actor] : members_) {
+      alive[actor.address()] = name;
+      self->monitor(actor);
+      self->send_exit(actor, caf::exit_reason::user_shutdown);
+    }
+    members_.clear();
+    while (!alive.empty()) {
+      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+          until - std::chrono::steady_clock::now());
+      if (left.count() <= 0) break;
+      self->receive([&](const caf::down_msg& down) { alive.erase(down.source); },
+                    caf::after(left) >> [] {});
+    }
+  }
+  std::vector<std::string> names;
+  for (const auto& [address, name] : alive) names.push_back(name);
+  std::sort(names.begin(), names.end());
+  if (names.empty()) {
+    system_.reset();
+  } else {
+    // Waiting for them would wait for ever, and their threads use what they have.
+    (void)system_.release();
+    (void)config_.release();
+  }
+  return names;
+}
+
+}  // namespace troupe

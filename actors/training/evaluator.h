@@ -1,0 +1,48 @@
+#pragma once
+
+#include <caf/typed_response_promise.hpp>
+#include <deque>
+#include <vector>
+
+#include "troupe/actors/training/fragments.h"
+#include "troupe/messages/protocol.h"
+
+namespace troupe {
+
+struct EvaluatorOptions {
+  ModelFragment fragment;
+  Queue examples;             ///< the evaluation set, in order; read to its end once
+  std::int64_t batch = 1000;  ///< rows per run
+  Device device;
+  std::vector<Shard> shards;
+  /// The most bytes that the evaluation set may take in memory.
+  std::uint64_t memory_limit = std::uint64_t{4} << 30;
+};
+
+struct EvaluatorState {
+  static constexpr const char* name = "troupe.evaluator";
+  std::vector<Batch> batches;
+  std::uint64_t bytes = 0;
+  bool complete = false;  ///< the whole set is in memory
+  bool reading = false;
+  caf::error failure;
+  FragmentId fragment = 0;
+  bool loaded = false;
+
+  std::deque<caf::typed_response_promise<EvaluationResult>> waiting;
+  bool busy = false;
+  TensorList parameters;
+  std::size_t missing = 0;
+  std::size_t position = 0;
+  EvaluationResult result;
+};
+
+/// Computes loss and metrics over a fixed set of examples with the newest
+/// parameters. Reads the set once and keeps it in memory. Values of several
+/// batches are combined by rows, as each metric says. Requests are answered one
+/// after the other. Answers invalid_argument when the set is empty,
+/// resource_exhausted above the memory limit, and the reader's failure if it fails.
+Evaluator::behavior_type evaluator(Evaluator::stateful_pointer<EvaluatorState> self,
+                                   EvaluatorOptions options);
+
+}  // namespace troupe

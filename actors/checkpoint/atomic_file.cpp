@@ -5,10 +5,9 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <system_error>
 #include <utility>
 
-#include "troupe/ops/error.h"
+#include "troupe/actors/system_error.h"
 
 namespace troupe {
 namespace {
@@ -16,16 +15,6 @@ namespace {
 constexpr std::size_t kBuffer = 1 << 18;
 
 }  // namespace
-
-void system_error(std::string_view what, const std::string& path) {
-  const int number = errno;
-  Code code = Code::unavailable;
-  if (number == ENOENT || number == ENOTDIR) code = Code::not_found;
-  if (number == EACCES || number == EPERM || number == EROFS) code = Code::permission_denied;
-  if (number == ENOSPC || number == EDQUOT || number == EMFILE || number == ENFILE)
-    code = Code::resource_exhausted;
-  fail(code, "cannot ", what, " ", path, ": ", std::generic_category().message(number));
-}
 
 AtomicFile::AtomicFile(std::string path)
     : path_(std::move(path)), temporary_(path_ + std::string(kSuffix)) {

@@ -11,7 +11,7 @@ namespace troupe {
 /// `path`.tmp through a buffer; commit() syncs it to disk and renames it.
 /// Without commit() the destructor removes it.
 ///
-/// Throws what system_error() says, naming the path.
+/// Throws as system_error() does.
 class AtomicFile {
  public:
   static constexpr std::string_view kSuffix = ".tmp";
@@ -41,9 +41,5 @@ class AtomicFile {
 
 /// Makes names that were created, renamed or removed in a directory permanent.
 void sync_directory(const std::string& directory);
-
-/// Throws for the current errno: "cannot <what> <path>: No space left on device",
-/// as not_found, permission_denied, resource_exhausted, or else unavailable.
-[[noreturn]] void system_error(std::string_view what, const std::string& path);
 
 }  // namespace troupe

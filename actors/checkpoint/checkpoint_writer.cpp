@@ -15,6 +15,7 @@
 #include "troupe/actors/checkpoint/checkpoint_names.h"
 #include "troupe/actors/checkpoint/manifest.h"
 #include "troupe/actors/checkpoint/safetensors.h"
+#include "troupe/actors/system_error.h"
 #include "troupe/ops/error.h"
 
 namespace troupe {

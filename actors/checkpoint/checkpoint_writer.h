@@ -25,7 +25,7 @@ std::vector<std::int64_t> expired(const std::vector<std::int64_t>& steps,
 /// directory comes first: it removes shards that belong to no checkpoint.
 ///
 /// Throws invalid_argument for two records of one name and for string tensors,
-/// and as AtomicFile when the system refuses.
+/// and as system_error() does when the system refuses.
 ShardFile write_shard(const std::string& directory, std::int64_t step, int shard, int shards,
                       const std::vector<TensorRecord>& records);
 

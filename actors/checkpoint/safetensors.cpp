@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "troupe/actors/checkpoint/atomic_file.h"
+#include "troupe/actors/system_error.h"
 #include "troupe/messages/crc32c.h"
 #include "troupe/ops/error.h"
 

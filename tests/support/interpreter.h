@@ -63,18 +63,19 @@ class Interpreter {
 
     const KernelInit init{node, specs, outputs, intra_.threads()};
     const auto kernel = node.op->cpu(init);
-    auto results = run_once(*kernel, inputs, garbage(outputs));
-    if (node.op->in_place) expect_same_in_place(node, *kernel, inputs, outputs, results);
+    std::vector<const void*> in;
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      in.push_back(node.op->shape_only >> i & 1 ? nullptr : inputs[i].data());
+    auto results = garbage(outputs);
+    run_once(*kernel, in, results);
+    if (node.op->in_place) expect_same_in_place(node, *kernel, inputs, in, outputs, results);
     return results;
   }
 
-  TensorList run_once(Kernel& kernel, const TensorList& inputs, TensorList results) {
-    std::vector<const void*> in;
+  void run_once(Kernel& kernel, const std::vector<const void*>& in, TensorList& results) {
     std::vector<void*> out;
-    for (const auto& input : inputs) in.push_back(input.data());
     for (auto& result : results) out.push_back(result.mutable_data());
     kernel.run(Run{in.data(), out.data(), intra_, seed_});
-    return results;
   }
 
   static TensorList garbage(const std::vector<TensorSpec>& specs) {
@@ -89,17 +90,16 @@ class Interpreter {
 
   /// Once for every input that output 0 could be written over.
   void expect_same_in_place(const Node& node, Kernel& kernel, const TensorList& inputs,
+                            const std::vector<const void*>& in,
                             const std::vector<TensorSpec>& specs, const TensorList& expected) {
     for (const auto& over : inputs) {
       if (over.byte_size() != expected[0].byte_size() || over.size() == 0) continue;
       auto results = garbage(specs);
       std::memcpy(results[0].mutable_data(), over.data(), over.byte_size());
-      std::vector<const void*> in;
-      std::vector<void*> out;
-      for (auto& result : results) out.push_back(result.mutable_data());
-      for (const auto& input : inputs)
-        in.push_back(input.data() == over.data() ? out[0] : input.data());
-      kernel.run(Run{in.data(), out.data(), intra_, seed_});
+      auto moved = in;
+      for (auto& input : moved)
+        if (input == over.data()) input = results[0].data();
+      run_once(kernel, moved, results);
       for (std::size_t i = 0; i < results.size(); ++i)
         if (!same_bits(results[i], expected[i]))
           fail(Code::internal, "node '", node.name, "' (", node.op->name,

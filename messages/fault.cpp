@@ -35,6 +35,7 @@ caf::error fault(Code code, std::string message) {
 caf::error fault(const Error& error) { return fault(error.code(), std::string(error.what())); }
 
 Error to_error(const caf::error& error) {
+  if (!error) return {Code::ok, "no error"};
   if (error.category() == kTroupe) {
     const auto& context = error.context();
     auto words = context.match_elements<std::string>()
@@ -46,6 +47,7 @@ Error to_error(const caf::error& error) {
 }
 
 Code code_of(const caf::error& error) {
+  if (!error) return Code::ok;
   return error.category() == kTroupe ? static_cast<Code>(error.code()) : nearest(error);
 }
 

@@ -1,0 +1,13 @@
+#include "troupe/queues/fifo_queue.h"
+
+#include <caf/typed_event_based_actor.hpp>
+
+#include "troupe/queues/fifo_store.h"
+
+namespace troupe {
+
+Queue::behavior_type fifo_queue(Queue::stateful_pointer<QueueState> self, QueueOptions options) {
+  return queue_behavior(self, "FIFOQueue", std::move(options), std::make_unique<FifoStore>());
+}
+
+}  // namespace troupe

@@ -1,0 +1,10 @@
+#pragma once
+
+#include "troupe/queues/queue_actor.h"
+
+namespace troupe {
+
+/// A queue that gives elements out in the order in which they came in.
+Queue::behavior_type fifo_queue(Queue::stateful_pointer<QueueState> self, QueueOptions options);
+
+}  // namespace troupe

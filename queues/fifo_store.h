@@ -1,0 +1,27 @@
+#pragma once
+
+#include <deque>
+
+#include "troupe/queues/element_store.h"
+
+namespace troupe {
+
+/// First in, first out.
+class FifoStore : public ElementStore {
+ public:
+  void put(Element element) override { elements_.push_back(std::move(element)); }
+  Element take() override {
+    auto first = std::move(elements_.front());
+    elements_.pop_front();
+    return first;
+  }
+  void put_back(std::vector<Element> taken) override {
+    for (auto i = taken.rbegin(); i != taken.rend(); ++i) elements_.push_front(std::move(*i));
+  }
+  std::int64_t size() const override { return static_cast<std::int64_t>(elements_.size()); }
+
+ private:
+  std::deque<Element> elements_;
+};
+
+}  // namespace troupe

@@ -1,0 +1,115 @@
+#include "troupe/queues/queue_actor.h"
+
+#include <caf/actor.hpp>
+#include <caf/actor_cast.hpp>
+#include <caf/actor_clock.hpp>
+#include <caf/mailbox_element.hpp>
+#include <caf/message_view.hpp>
+#include <caf/system_messages.hpp>
+#include <caf/typed_event_based_actor.hpp>
+#include <caf/typed_response_promise.hpp>
+#include <utility>
+
+namespace troupe {
+namespace {
+
+using Self = Queue::stateful_pointer<QueueState>;
+
+/// Asks to be told when `actor` ends.
+void watch(Self self, const caf::strong_actor_ptr& actor) {
+  if (actor && self->state.watched.insert(caf::actor_cast<caf::actor_addr>(actor)).second)
+    self->monitor(caf::actor_cast<caf::actor>(actor));
+}
+
+/// Makes sure that a message wakes us when the next deadline is due. It is not
+/// part of the public interface, so it arrives at the default handler.
+void set_timer(Self self) {
+  auto& q = self->state;
+  const auto next = q.core->next_deadline();
+  if (!next || (q.timer && *q.timer <= *next)) return;
+  q.timer = next;
+  self->clock().schedule_message(
+      *next, self->ctrl(),
+      caf::make_mailbox_element(self->ctrl(), caf::make_message_id(), {}, caf::tick_atom_v));
+}
+
+/// A promise, and the completion that keeps it.
+auto done_with(caf::typed_response_promise<caf::ok_atom> promise) {
+  return [promise](const caf::error& error) mutable {
+    if (error)
+      promise.deliver(error);
+    else
+      promise.deliver(caf::ok_atom_v);
+  };
+}
+
+}  // namespace
+
+QueueState::~QueueState() {
+  if (core) core->end();
+}
+
+Queue::behavior_type queue_behavior(Self self, std::string kind, QueueOptions options,
+                                    std::unique_ptr<ElementStore> store) {
+  self->state.core =
+      std::make_unique<QueueCore>(std::move(kind), std::move(options), std::move(store),
+                                  [self] { return self->clock().now(); });
+  self->set_down_handler([self](const caf::down_msg& down) {
+    self->state.watched.erase(down.source);
+    self->state.core->lost(down.source, down.reason);
+  });
+  self->set_default_handler(
+      [self](caf::scheduled_actor* actor, caf::message_view& view) -> caf::result<caf::message> {
+        if (!view.content().match_elements<caf::tick_atom>())
+          return caf::print_and_drop(actor, view);
+        self->state.timer.reset();
+        self->state.core->expire();
+        set_timer(self);
+        return caf::message();
+      });
+  return {
+      [self](enqueue_atom, ElementBlock& block,
+             const EnqueueOptions& options) -> caf::result<caf::ok_atom> {
+        auto promise = self->make_response_promise<caf::ok_atom>();
+        self->state.core->enqueue(std::move(block), options, done_with(promise));
+        set_timer(self);
+        return promise;
+      },
+      [self](dequeue_atom, const DequeueRequest& request) -> caf::result<Batch> {
+        const auto client = self->current_sender();  // a promise takes the sender away
+        auto promise = self->make_response_promise<Batch>();
+        if (!client) return promise;  // nobody to give the elements to
+        self->state.core->dequeue(request, caf::actor_cast<caf::actor_addr>(client),
+                                  [promise](caf::expected<Batch> batch) mutable {
+                                    if (batch)
+                                      promise.deliver(std::move(*batch));
+                                    else
+                                      promise.deliver(std::move(batch.error()));
+                                  });
+        if (promise.pending()) watch(self, client);
+        set_timer(self);
+        return promise;
+      },
+      [self](attach_atom) -> caf::result<caf::ok_atom> {
+        const auto producer = self->current_sender();
+        auto promise = self->make_response_promise<caf::ok_atom>();
+        self->state.core->attach(caf::actor_cast<caf::actor_addr>(producer), done_with(promise));
+        watch(self, producer);
+        return promise;
+      },
+      [self](detach_atom, const CloseReason& reason) -> caf::result<caf::ok_atom> {
+        const auto producer = caf::actor_cast<caf::actor_addr>(self->current_sender());
+        auto promise = self->make_response_promise<caf::ok_atom>();
+        self->state.core->detach(producer, reason, done_with(promise));
+        return promise;
+      },
+      [self](caf::close_atom, const CloseRequest& request) -> caf::result<caf::ok_atom> {
+        auto promise = self->make_response_promise<caf::ok_atom>();
+        self->state.core->close(request, done_with(promise));
+        return promise;
+      },
+      [self](status_atom) { return self->state.core->status(); },
+  };
+}
+
+}  // namespace troupe

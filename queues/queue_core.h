@@ -1,0 +1,158 @@
+#pragma once
+
+#include <caf/actor_addr.hpp>
+#include <caf/error.hpp>
+#include <caf/expected.hpp>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "troupe/messages/payloads.h"
+#include "troupe/queues/element_store.h"
+
+namespace troupe {
+
+/// One component of a queue's elements.
+struct QueueComponent {
+  std::string name;  ///< for messages; may be empty
+  TensorSpec spec;   ///< an extent of -1 may differ from element to element
+};
+
+struct QueueOptions {
+  static constexpr std::int64_t kUnbounded = -1;
+
+  std::string name = "queue";
+  std::int64_t capacity = 1024;      ///< elements, at least 1, or kUnbounded
+  std::uint64_t capacity_bytes = 0;  ///< bytes of the elements inside; 0 for no bound
+  /// What every element must look like. Empty: like the first one that comes.
+  std::vector<QueueComponent> components;
+};
+
+/// What all queues have in common, without the actor around it: two lists of
+/// waiting requests, and the rules by which they are answered.
+///
+/// Fairness is strict: in each list only the first request is tried, and the
+/// ones behind it wait. A block that does not fit goes in element by element as
+/// room appears; a dequeue takes elements as they come, so its count may exceed
+/// the capacity. Therefore a queue holds up to its capacity, and the first
+/// waiting dequeue up to its count besides.
+///
+/// Every request ends in exactly one call of its completion, at once or from a
+/// later call of another method. Completions must not call the queue.
+///
+/// Semantics are those of TensorFlow 1.15's queues (core/kernels/queue_base.cc),
+/// with deadlines, atomic enqueues, a bound in bytes and a reason for the close.
+class QueueCore {
+ public:
+  using TimePoint = std::chrono::steady_clock::time_point;
+  using Now = std::function<TimePoint()>;
+  /// Called with no error when all is well.
+  using Done = std::function<void(const caf::error&)>;
+  using BatchDone = std::function<void(caf::expected<Batch>)>;
+
+  /// `kind` is for messages: "FIFOQueue". Throws invalid_argument for a bad
+  /// capacity or a floor that is not below it.
+  QueueCore(std::string kind, QueueOptions options, std::unique_ptr<ElementStore> store, Now now);
+  QueueCore(const QueueCore&) = delete;
+  QueueCore& operator=(const QueueCore&) = delete;
+
+  void enqueue(ElementBlock block, const EnqueueOptions& options, Done done);
+
+  /// `client` is who gets the answer: when it dies its request is dropped.
+  void dequeue(const DequeueRequest& request, caf::actor_addr client, BatchDone done);
+
+  /// Done once the close is in force: after the enqueues that were already
+  /// waiting, or at once if those are to be cancelled. The first reason stays,
+  /// but a failure replaces the end of the data.
+  void close(const CloseRequest& request, Done done);
+
+  void attach(const caf::actor_addr& producer, Done done);
+  void detach(const caf::actor_addr& producer, const CloseReason& reason, Done done);
+
+  /// An actor has ended: it gets no more batches, and if it is still a producer
+  /// the queue closes with that failure.
+  void lost(const caf::actor_addr& actor, const caf::error& reason);
+
+  /// Answers deadline_exceeded to the requests whose time has run out.
+  void expire();
+  /// When expire() has something to do.
+  std::optional<TimePoint> next_deadline() const;
+
+  /// Answers cancelled to everybody who waits. Nothing may be asked afterwards.
+  void end();
+
+  QueueStatus status() const;
+  const std::string& title() const { return title_; }
+
+ private:
+  struct WaitingEnqueue {
+    std::vector<Element> elements;
+    std::size_t next = 0;  ///< elements before this one are in
+    bool atomic = false;
+    bool closes = false;  ///< not an enqueue but a close, behind those that came before it
+    std::optional<TimePoint> deadline;
+    Timeout timeout = kForever;
+    Done done;
+  };
+  struct WaitingDequeue {
+    DequeueRequest request;
+    caf::actor_addr client;
+    std::vector<Element> taken;
+    std::optional<TimePoint> deadline;
+    BatchDone done;
+  };
+  /// Sums up the time during which a list was not empty.
+  struct Stopwatch {
+    std::chrono::nanoseconds total{0};
+    std::optional<TimePoint> since;
+    void update(bool waiting, const Now& now);
+    std::chrono::nanoseconds read(const Now& now) const;
+  };
+
+  void check(const std::vector<Element>& elements);
+  void check_component(const Element& element, std::size_t index, std::size_t component) const;
+  std::string component_name(std::size_t component) const;
+
+  void flush();
+  bool advance_enqueues();
+  bool advance_dequeues();
+  bool fits(std::uint64_t elements, std::uint64_t bytes) const;
+  /// Moves elements in; true when the request is finished, one way or the other.
+  bool admit(WaitingEnqueue& waiting);
+  void put(Element element);
+  void put_back(WaitingDequeue& waiting);
+  bool may_take() const;
+  void deliver(WaitingDequeue& waiting);
+
+  std::optional<TimePoint> deadline_of(Timeout timeout) const;
+  caf::error closed_fault() const;
+  caf::error never_fits(const WaitingEnqueue& waiting) const;
+  caf::error insufficient(const WaitingDequeue& waiting) const;
+
+  std::string title_;  // "FIFOQueue 'examples'"
+  QueueOptions options_;
+  std::unique_ptr<ElementStore> store_;
+  Now now_;
+
+  std::deque<WaitingEnqueue> enqueues_;
+  std::deque<WaitingDequeue> dequeues_;
+  std::set<caf::actor_addr> producers_;
+  std::uint64_t bytes_ = 0;
+  bool closing_ = false;  // a close is in the list, or in force
+  bool closed_ = false;
+  CloseReason reason_;
+
+  std::uint64_t enqueued_ = 0;
+  std::uint64_t dequeued_ = 0;
+  std::uint64_t batches_ = 0;
+  Stopwatch blocked_on_full_;
+  Stopwatch blocked_on_empty_;
+};
+
+}  // namespace troupe

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "troupe/messages/payloads.h"
+
+namespace troupe {
+
+/// Puts elements on top of each other: component c of the result is
+/// [elements, ...shape of component c], in a block of its own.
+///
+/// Throws invalid_argument, naming the component, unless all elements have the
+/// same number of components, dtypes and shapes.
+TensorList stack_elements(std::span<const Element> elements);
+
+/// The same of no elements: [0, ...] for each spec.
+TensorList stack_nothing(std::span<const TensorSpec> specs);
+
+/// Bytes of all components together.
+std::uint64_t byte_size(const Element& element);
+
+}  // namespace troupe

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "troupe/messages/fault.h"
+#include "troupe/queues/fifo_store.h"
+#include "troupe/queues/queue_core.h"
+#include "troupe/queues/random_shuffle_store.h"
+
+namespace troupe::test {
+
+/// What became of one request to a queue.
+template <class T>
+struct Outcome {
+  std::optional<T> value;
+  caf::error error;
+  int answers = 0;
+
+  bool pending() const { return answers == 0; }
+  Code code() const { return error ? code_of(error) : Code::ok; }
+  std::string words() const { return error ? to_error(error).what() : std::string(); }
+};
+using EnqueueOutcome = std::shared_ptr<Outcome<bool>>;
+using DequeueOutcome = std::shared_ptr<Outcome<std::vector<std::int64_t>>>;
+
+inline Element number(std::int64_t value) { return {Tensor::scalar<std::int64_t>(value)}; }
+
+inline ElementBlock block_of(const std::vector<std::int64_t>& values) {
+  ElementBlock block;
+  for (const auto value : values) block.elements.push_back(number(value));
+  return block;
+}
+
+inline std::vector<std::int64_t> numbers(const Batch& batch) {
+  const auto values = batch.components.at(0).read<std::int64_t>();
+  return {values.begin(), values.end()};
+}
+
+/// Drives a queue of numbers without actors, on a clock that stands still.
+struct QueueDriver {
+  explicit QueueDriver(QueueOptions options,
+                       std::unique_ptr<ElementStore> store = std::make_unique<FifoStore>(),
+                       std::string kind = "FIFOQueue")
+      : core(std::move(kind), std::move(options), std::move(store), [this] { return now; }) {}
+
+  EnqueueOutcome enqueue(const std::vector<std::int64_t>& values,
+                         const EnqueueOptions& options = {}) {
+    return enqueue_block(block_of(values), options);
+  }
+  EnqueueOutcome enqueue_block(ElementBlock block, const EnqueueOptions& options = {}) {
+    auto outcome = std::make_shared<Outcome<bool>>();
+    core.enqueue(std::move(block), options, done(outcome));
+    return outcome;
+  }
+  DequeueOutcome dequeue(std::int64_t count, bool up_to = false, Timeout timeout = kForever) {
+    auto outcome = std::make_shared<Outcome<std::vector<std::int64_t>>>();
+    core.dequeue({count, up_to, timeout}, {}, [outcome](caf::expected<Batch> batch) {
+      ++outcome->answers;
+      if (!batch)
+        outcome->error = batch.error();
+      else if (!batch->components.empty())
+        outcome->value = numbers(*batch);
+    });
+    return outcome;
+  }
+  EnqueueOutcome close(bool cancel_pending = false, const CloseReason& reason = {}) {
+    auto outcome = std::make_shared<Outcome<bool>>();
+    core.close({cancel_pending, reason}, done(outcome));
+    return outcome;
+  }
+  void advance(std::chrono::milliseconds time) {
+    now += time;
+    core.expire();
+  }
+
+  static QueueCore::Done done(const EnqueueOutcome& outcome) {
+    return [outcome](const caf::error& error) {
+      ++outcome->answers;
+      outcome->error = error;
+      outcome->value = !error;
+    };
+  }
+
+  QueueCore::TimePoint now{};
+  QueueCore core;
+};
+
+}  // namespace troupe::test

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <vector>
+
+#include "troupe/messages/payloads.h"
+#include "troupe/ops/graph.h"
+
+namespace troupe {
+
+/// What a FragmentSpec asks of its graph: names resolved, everything else cut away.
+struct Subgraph {
+  GraphPtr graph;
+  OutputList feeds;
+  OutputList fetches;   ///< also {node, 0} of a node without outputs, which gives an empty tensor
+  OutputList streamed;  ///< as fetches
+  std::vector<Node*> targets;
+  /// What must run, or at least be looked at for its shape, inputs first. A node
+  /// whose output is fed is not among them unless another of its outputs is needed.
+  std::vector<Node*> nodes;
+
+  /// The position of an output among the feeds, or -1.
+  int feed(const Output& output) const;
+};
+
+/// Throws invalid_argument for a feed that is named twice or for a placeholder or
+/// variable that is needed but not fed (naming the fetch that needs it),
+/// not_found for a name that the graph does not have, unimplemented for an op that
+/// has no CPU kernel, and failed_precondition for a graph that is not finished.
+Subgraph select_subgraph(const FragmentSpec& spec);
+
+/// The output of that name; {node, 0} for the name of a node without outputs.
+/// Throws not_found.
+Output find_output(Graph& graph, const std::string& name);
+
+}  // namespace troupe

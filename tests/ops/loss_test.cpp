@@ -6,9 +6,11 @@
 #include <cmath>
 #include <limits>
 
+#include "support/check_gradient.h"
 #include "support/check_reference.h"
 #include "support/message_of.h"
 #include "support/threads.h"
+#include "troupe/ops/reductions.h"
 
 namespace troupe::test {
 namespace {
@@ -91,6 +93,39 @@ TEST(SparseSoftmaxCrossEntropy, GivesTheSameBitsOnManyThreads) {
   const auto loss = sparse_softmax_cross_entropy(logits, labels);
   Threads threads(4);
   EXPECT_TRUE(same_bits(run_graph(loss), run_graph(loss, {}, 0, threads)));
+}
+
+TEST(SigmoidCrossEntropy, IsWhatTensorFlowComputes) {
+  check_references("losses.txt", "sigmoid_cross_entropy",
+                   [](auto& x, auto&) { return sigmoid_cross_entropy(x[0], x[1]); });
+}
+
+TEST(LossGradients, AreWhatFiniteDifferencesMeasure) {
+  const auto logits = random_values({3, 4}, 1);
+  const auto targets = random_values({3, 4}, 2, 0.25, 0.1);
+  const auto labels = Tensor::of<std::int32_t>({3}, {3, 0, 1});
+  for (const GradientCheck& extents :
+       {GradientCheck{}, GradientCheck{.declared = {{-1, -1}, {-1, -1}}}}) {
+    check_gradient([](auto& x) { return softmax_cross_entropy(x[0], x[1]); }, {logits, targets},
+                   extents);
+    check_gradient([](auto& x) { return sigmoid_cross_entropy(x[0], x[1]); }, {logits, targets},
+                   extents);
+  }
+  for (const GradientCheck& extents :
+       {GradientCheck{}, GradientCheck{.declared = {{-1, -1}, {-1}}}})
+    check_gradient([](auto& x) { return sparse_softmax_cross_entropy(x[0], x[1]); },
+                   {logits, labels}, extents);
+}
+
+TEST(LossGradients, NameTheLabelThatHasNoClass) {
+  Graph g;
+  const auto logits = constant(g, Tensor(DType::float32, {1, 3}));
+  const auto labels = constant(g, Tensor::of<std::int32_t>({1}, {3}));
+  auto& loss = sparse_softmax_cross_entropy(logits, labels).node();
+  const auto dx = loss.op->gradient(Backward(loss, {constant(g, Tensor(DType::float32, {1}))}));
+  EXPECT_EQ(message_of([&] { run_graph(dx[0].dense()); }),
+            "node 'sparse_softmax_cross_entropy_grad' (sparse_softmax_cross_entropy_grad): row 0 "
+            "has label 3, but there are 3 classes: [0, 3)");
 }
 
 TEST(InTopK, CountsTiesInFavourOfTheTargetAndNeverFailsOnHostileTargets) {

@@ -32,7 +32,9 @@ OpFamily array_ops();        // reshape, concat, gather, pad ...
 OpFamily random_ops();       // random_uniform, dropout ...
 OpFamily convolution_ops();  // conv2d, depthwise_conv2d and their gradients and fusions
 OpFamily pooling_ops();      // max_pool, avg_pool
-OpFamily normalization_ops();  // lrn, batch_norm, bias_add, softmax
+OpFamily normalization_ops();  // bias_add, lrn
+OpFamily batch_norm_ops();     // batch_norm, batch_norm_inference
+OpFamily softmax_ops();        // softmax, log_softmax
 OpFamily loss_ops();           // (sparse) softmax cross entropy, in_top_k ...
 
 }  // namespace troupe

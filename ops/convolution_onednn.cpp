@@ -12,7 +12,6 @@ using Desc = dnnl::memory::desc;
 using Tag = dnnl::memory::format_tag;
 
 constexpr auto kFloat = dnnl::memory::data_type::f32;
-constexpr double kCyclesWorthAThread = 100'000;
 
 /// oneDNN's description of the convolution of some images.
 struct Description {
@@ -105,11 +104,9 @@ struct Shard {
 
 /// As many shards as there are threads, but no more than images or than it is worth.
 std::vector<Shard> share_out(const Convolution& c, int threads) {
-  const auto worth = static_cast<std::int64_t>(std::min(c.cycles() / kCyclesWorthAThread, 1e6));
-  const auto count =
-      std::clamp<std::int64_t>(std::min(worth, c.batch), 1, std::max<std::int64_t>(1, threads));
+  const auto count = worthwhile_shards(c.cycles(), std::min<std::int64_t>(c.batch, threads));
   std::vector<Shard> shards;
-  for (std::int64_t i = 0; i < count; ++i) {
+  for (int i = 0; i < count; ++i) {
     const auto begin = c.batch * i / count;
     shards.push_back({begin, c.batch * (i + 1) / count - begin});
   }

@@ -192,23 +192,21 @@ class MatmulKernel final : public Kernel {
   void split(int threads) {
     constexpr std::int64_t kColumns = 48;  // the width of oneDNN's innermost kernel
     constexpr std::int64_t kPanel = 256;
-    constexpr double kCyclesWorthAThread = 100'000;
     const auto& p = product_;
-    const auto worth = static_cast<std::int64_t>(p.cycles() / kCyclesWorthAThread);
-    if (worth >= 2 && p.m >= 4 * p.n && p.m >= 2 * kPanel) {
+    shards_ = worthwhile_shards(p.cycles(), threads);
+    if (worthwhile_shards(p.cycles(), 2) == 2 && p.m >= 4 * p.n && p.m >= 2 * kPanel) {
       for (std::int64_t row = 0; row < p.m; row += kPanel)
         blocks_.push_back({row, std::min(kPanel, p.m - row), 0, p.n});
     } else {
       const auto units = (p.n + kColumns - 1) / kColumns;
-      const auto parts = std::clamp<std::int64_t>(std::min(worth, units), 1, threads);
+      const auto parts = std::clamp<std::int64_t>(units, 1, shards_);
       for (std::int64_t i = 0; i < parts; ++i) {
         const auto begin = units * i / parts * kColumns;
         const auto end = std::min(units * (i + 1) / parts * kColumns, p.n);
         blocks_.push_back({0, p.m, begin, end - begin});
       }
     }
-    shards_ = std::min(static_cast<int>(std::clamp<std::int64_t>(worth, 1, threads)),
-                       static_cast<int>(blocks_.size()));
+    shards_ = std::min(shards_, static_cast<int>(blocks_.size()));
   }
 
   void multiply(const Block& part, const T* a, const T* b, const T* bias, T* c) const {

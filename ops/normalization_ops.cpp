@@ -1,7 +1,163 @@
+#include "troupe/ops/normalization.h"
+
 #include "troupe/ops/catalog.h"
+#include "troupe/ops/channels.h"
+#include "troupe/ops/dispatch.h"
+#include "troupe/ops/simd/channel_kernels.h"
 
 namespace troupe {
+namespace {
 
-OpFamily normalization_ops() { return {}; }
+template <class Fn>
+KernelPtr dispatch(const KernelInit& init, Fn fn) {
+  return dispatch_floating(init.dtype(), init.node.op->name, fn);
+}
+
+// ---- bias
+
+void bias_add_shape(InferContext& c) {
+  expect_channels(c, 1, c.inputs());
+  c.output(c.input(0));
+}
+
+KernelPtr bias_add_cpu(const KernelInit& init) {
+  const ChannelMatrix matrix(init.inputs[0].shape);
+  return dispatch(init, [&]<class T>() {
+    const auto add = TROUPE_PICK(add_row<T>);
+    return make_kernel(
+        [matrix, add, bias = std::vector<T>(matrix.columns())](const Run& run) mutable {
+          matrix.repeat(run.in<T>(1), bias.data());
+          matrix.for_blocks(run.intra, 0.5, [&](auto offset, auto rows, auto columns) {
+            add(run.in<T>(0) + offset, bias.data(), run.out<T>() + offset, rows, columns);
+          });
+        });
+  });
+}
+
+void bias_add_gradient_shape(InferContext& c) {
+  expect_channels(c, 1, c.inputs());
+  c.output(c.dtype(0), {c.shape(0)[-1]});
+}
+
+KernelPtr bias_add_gradient_cpu(const KernelInit& init) {
+  const ChannelMatrix matrix(init.inputs[0].shape);
+  return dispatch(init, [&]<class T>() {
+    const auto sum = TROUPE_PICK(sum_rows<T>);
+    return make_kernel([matrix, sum, sums = ChannelSums<T>(matrix, 1)](const Run& run) mutable {
+      sums.run(run.intra, [&](auto offset, auto rows, auto columns, T* to) {
+        sum(run.in<T>(0) + offset, to, rows, columns);
+      });
+      for (std::int64_t c = 0; c < matrix.channels(); ++c)
+        run.out<T>()[c] = static_cast<T>(sums.total(0, c));
+    });
+  });
+}
+
+GradientList bias_add_gradient(const Backward& b) {
+  return {b.dy(), b.graph().add("bias_add_grad", {b.dy()}).output(0)};
+}
+
+// ---- local response normalisation
+
+simd::LrnSizes lrn_sizes(const Attributes& attributes, const Shape& images) {
+  return {images[-1], attributes.get<std::int64_t>("depth_radius"), attributes.get<double>("bias"),
+          attributes.get<double>("alpha"), attributes.get<double>("beta")};
+}
+
+void lrn_shape(InferContext& c) {
+  c.expect_floating(0);
+  c.expect_rank(0, 4, "[batch, height, width, channels]");
+  if (c.inputs() > 1) expect_same_shape(c, 1);
+  const auto sizes = lrn_sizes(c.attributes(), c.shape(0));
+  if (sizes.radius < 0) c.fail("depth_radius is ", sizes.radius, ", but must not be negative");
+  c.output(c.input(0));
+}
+
+double lrn_cycles(const simd::LrnSizes& sizes) {
+  return static_cast<double>(sizes.channels) * (2 + 0.25 * static_cast<double>(sizes.radius));
+}
+
+KernelPtr lrn_cpu(const KernelInit& init) {
+  const auto sizes = lrn_sizes(init.attributes(), init.inputs[0].shape);
+  const auto pixels = ChannelMatrix(init.inputs[0].shape).pixels();
+  return dispatch(init, [&]<class T>() {
+    const auto normalize = TROUPE_PICK(lrn<T>);
+    return make_kernel(
+        [=](const Run& run) {
+          run.intra.parallel_for(pixels, lrn_cycles(sizes), [&](auto begin, auto end) {
+            const auto offset = begin * sizes.channels;
+            normalize(sizes, run.in<T>(0) + offset, run.out<T>() + offset, end - begin);
+          });
+        },
+        lrn_cycles(sizes) * static_cast<double>(pixels));
+  });
+}
+
+KernelPtr lrn_gradient_cpu(const KernelInit& init) {
+  const auto sizes = lrn_sizes(init.attributes(), init.inputs[0].shape);
+  const auto pixels = ChannelMatrix(init.inputs[0].shape).pixels();
+  const auto cycles = 2 * lrn_cycles(sizes) * static_cast<double>(pixels);
+  const auto shards = worthwhile_shards(cycles, std::min<std::int64_t>(pixels, init.threads));
+  return dispatch(init, [&]<class T>() {
+    const auto gradient = TROUPE_PICK(lrn_gradient<T>);
+    return make_kernel(
+        [=, scratch = std::vector<T>(shards * 2 * sizes.channels)](const Run& run) mutable {
+          run.intra.run(shards, [&](int i) {
+            const auto begin = pixels * i / shards;
+            const auto end = pixels * (i + 1) / shards;
+            const auto offset = begin * sizes.channels;
+            gradient(sizes, run.in<T>(0) + offset, run.in<T>(1) + offset, run.out<T>() + offset,
+                     scratch.data() + i * 2 * sizes.channels, end - begin);
+          });
+        },
+        cycles);
+  });
+}
+
+GradientList lrn_gradient(const Backward& b) {
+  return {b.graph().add("lrn_grad", {b.x(), b.dy()}, b.attributes()).output(0)};
+}
+
+// ---- definitions
+
+const OpDef bias_add_op{.name = "bias_add",
+                        .min_inputs = 2,
+                        .max_inputs = 2,
+                        .infer = bias_add_shape,
+                        .cpu = bias_add_cpu,
+                        .gradient = bias_add_gradient,
+                        .in_place = true};
+const OpDef bias_add_grad_op{.name = "bias_add_grad",
+                             .min_inputs = 1,
+                             .max_inputs = 1,
+                             .infer = bias_add_gradient_shape,
+                             .cpu = bias_add_gradient_cpu};
+const OpDef lrn_op{.name = "lrn",
+                   .min_inputs = 1,
+                   .max_inputs = 1,
+                   .infer = lrn_shape,
+                   .cpu = lrn_cpu,
+                   .gradient = lrn_gradient};
+const OpDef lrn_grad_op{.name = "lrn_grad",
+                        .min_inputs = 2,
+                        .max_inputs = 2,
+                        .infer = lrn_shape,
+                        .cpu = lrn_gradient_cpu};
+
+}  // namespace
+
+OpFamily normalization_ops() { return {&bias_add_op, &bias_add_grad_op, &lrn_op, &lrn_grad_op}; }
+
+Output bias_add(Output x, Output bias) { return x.graph().add("bias_add", {x, bias}).output(0); }
+
+Output lrn(Output images, const LrnOptions& options) {
+  return images.graph()
+      .add("lrn", {images},
+           {{"depth_radius", options.depth_radius},
+            {"bias", options.bias},
+            {"alpha", options.alpha},
+            {"beta", options.beta}})
+      .output(0);
+}
 
 }  // namespace troupe

@@ -18,15 +18,18 @@ constexpr double kCyclesWorthAThread = 100'000;
 
 }  // namespace
 
+int worthwhile_shards(double cycles, std::int64_t most) {
+  const auto worth = static_cast<std::int64_t>(std::min(cycles / kCyclesWorthAThread, 1e6));
+  return static_cast<int>(std::max<std::int64_t>(1, std::min(worth, most)));
+}
+
 void IntraOp::parallel_for(std::int64_t total, double cost,
                            FunctionRef<void(std::int64_t, std::int64_t)> fn) {
   if (total <= 0) return;
-  const double worth = static_cast<double>(total) * cost / kCyclesWorthAThread;
-  const auto shards = std::min<std::int64_t>(
-      {threads(), total,
-       std::max<std::int64_t>(1, static_cast<std::int64_t>(std::min(worth, 1e6)))});
+  const auto shards = worthwhile_shards(static_cast<double>(total) * cost,
+                                        std::min<std::int64_t>(threads(), total));
   if (shards <= 1) return fn(0, total);
-  run(static_cast<int>(shards), [&](int i) { fn(total * i / shards, total * (i + 1) / shards); });
+  run(shards, [&](int i) { fn(total * i / shards, total * (i + 1) / shards); });
 }
 
 IntraOp& serial() {

@@ -26,6 +26,10 @@ class FunctionRef<R(Args...)> {
   R (*call_)(void*, Args...);
 };
 
+/// The number of shards, from 1 to `most`, for that many CPU cycles of work:
+/// waking a thread costs tens of microseconds.
+int worthwhile_shards(double cycles, std::int64_t most);
+
 /// How a kernel uses more than one core: the threads of its device, and only those.
 class IntraOp {
  public:

@@ -7,7 +7,17 @@
 namespace troupe::simd {
 namespace {
 
-Isa best() {
+Isa limited(Isa found) {
+  const char* limit = std::getenv("TROUPE_MAX_ISA");
+  if (limit == nullptr) return found;
+  if (std::strcmp(limit, "v2") == 0) return Isa::v2;
+  if (std::strcmp(limit, "v3") == 0) return std::min(found, Isa::v3);
+  return found;
+}
+
+}  // namespace
+
+Isa best_isa() {
   __builtin_cpu_init();
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
@@ -19,32 +29,11 @@ Isa best() {
   return Isa::v2;
 }
 
-Isa decide() {
-  const auto found = best();
-  const char* limit = std::getenv("TROUPE_MAX_ISA");
-  if (limit == nullptr) return found;
-  if (std::strcmp(limit, "v2") == 0) return Isa::v2;
-  if (std::strcmp(limit, "v3") == 0) return std::min(found, Isa::v3);
-  return found;
-}
-
-}  // namespace
-
 Isa isa() {
-  static const Isa decided = decide();
+  static const Isa decided = limited(best_isa());
   return decided;
 }
 
-const char* to_string(Isa isa) {
-  switch (isa) {
-    case Isa::v4:
-      return "x86-64-v4";
-    case Isa::v3:
-      return "x86-64-v3";
-    case Isa::v2:
-      break;
-  }
-  return "x86-64-v2";
-}
+const char* to_string(Isa isa) { return pick("x86-64-v2", "x86-64-v3", "x86-64-v4", isa); }
 
 }  // namespace troupe::simd

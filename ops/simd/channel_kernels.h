@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+
+#include "troupe/ops/simd/isa.h"
+
+// Work on matrices [rows, columns] whose columns are the channels of an image or
+// the features of a layer. T is float or double.
+
+namespace troupe::simd {
+
+TROUPE_EACH_ISA(
+    // y = x + bias, the bias added to every row.
+    template <class T>
+    void add_row(const T* x, const T* bias, T* y, std::int64_t rows, std::int64_t columns);
+    // sums[c] = the sum of column c.
+    template <class T> void sum_rows(const T* x, T* sums, std::int64_t rows, std::int64_t columns);
+    // The sums of x - shift and of its square, for every column.
+    template <class T> void shifted_sums(const T* x, const T* shift, T* sums, T* squares,
+                                         std::int64_t rows, std::int64_t columns);
+    // The sums of dy and of dy (x - mean), for every column.
+    template <class T> void gradient_sums(const T* x, const T* mean, const T* dy, T* sums,
+                                          T* products, std::int64_t rows, std::int64_t columns);
+    // y = (x - mean) factor + offset, for every column.
+    template <class T> void normalize(const T* x, const T* mean, const T* factor, const T* offset,
+                                      T* y, std::int64_t rows, std::int64_t columns);
+    // dx = (dy - a - (x - mean) b) factor, for every column.
+    template <class T>
+    void normalize_gradient(const T* x, const T* mean, const T* a, const T* b, const T* factor,
+                            const T* dy, T* dx, std::int64_t rows, std::int64_t columns);)
+
+/// Local response normalisation of Krizhevsky et al. 2012 over the channels:
+/// y[c] = x[c] / (bias + alpha sum of x[j]^2)^beta for |j - c| <= radius.
+struct LrnSizes {
+  std::int64_t channels;
+  std::int64_t radius;
+  double bias, alpha, beta;
+};
+
+TROUPE_EACH_ISA(template <class T>
+                void lrn(const LrnSizes& sizes, const T* x, T* y, std::int64_t pixels);
+                // scratch has room for 2 * channels values.
+                template <class T> void lrn_gradient(const LrnSizes& sizes, const T* x, const T* dy,
+                                                     T* dx, T* scratch, std::int64_t pixels);)
+
+}  // namespace troupe::simd

@@ -7,50 +7,6 @@
 namespace troupe {
 namespace {
 
-/// Marks what the roots need, and on whose behalf.
-class Selection {
- public:
-  explicit Selection(Subgraph& subgraph)
-      : subgraph_(subgraph), needed_for_(subgraph.graph->nodes().size(), nullptr) {}
-
-  void need(const Output& output, const Node& root) {
-    if (subgraph_.feed(output) < 0) needed_for_[output.node().id] = &root;
-  }
-  void need(const Node& node, const Node& root) {
-    const auto outputs = static_cast<int>(node.outputs.size());
-    for (int i = 0; i < outputs; ++i)
-      if (subgraph_.feed({const_cast<Node&>(node), i}) >= 0) return;
-    needed_for_[node.id] = &root;
-  }
-
-  void close() {
-    auto& graph = *subgraph_.graph;
-    for (auto id = static_cast<int>(needed_for_.size()) - 1; id >= 0; --id) {
-      const auto* root = needed_for_[id];
-      if (root == nullptr) continue;
-      auto& node = graph.node(id);
-      expect_kernel(node, *root);
-      for (const auto& input : node.inputs) need(input, *root);
-      for (const auto* before : node.control_inputs) need(*before, *root);
-      subgraph_.nodes.push_back(&node);
-    }
-    std::ranges::reverse(subgraph_.nodes);
-  }
-
- private:
-  static void expect_kernel(const Node& node, const Node& root) {
-    if (node.op->name == "placeholder" || node.op->name == "variable")
-      fail(Code::invalid_argument, node.op->name, " '", node.name, "' (", node.outputs[0],
-           ") is not fed, but '", root.name, "' needs it");
-    if (!node.op->alias && node.op->cpu == nullptr)
-      fail(Code::unimplemented, "node '", node.name, "' (", node.op->name,
-           ") has no CPU kernel, but '", root.name, "' needs it");
-  }
-
-  Subgraph& subgraph_;
-  std::vector<const Node*> needed_for_;  // by node: the root that it was first needed for
-};
-
 OutputList find_all(Graph& graph, const std::vector<std::string>& names) {
   OutputList outputs;
   outputs.reserve(names.size());
@@ -58,17 +14,56 @@ OutputList find_all(Graph& graph, const std::vector<std::string>& names) {
   return outputs;
 }
 
-}  // namespace
-
-int Subgraph::feed(const Output& output) const {
-  const auto found = std::ranges::find(feeds, output);
-  return found == feeds.end() ? -1 : static_cast<int>(found - feeds.begin());
+bool is_fed(const OutputList& feeds, const Output& output) {
+  return std::ranges::find(feeds, output) != feeds.end();
 }
+
+void expect_runnable(const NeededNode& needed) {
+  const auto& op = *needed.node->op;
+  if (op.name == "placeholder" || op.name == "variable") throw not_fed(needed);
+  if (!op.alias && op.cpu == nullptr)
+    fail(Code::unimplemented, "node '", needed.node->name, "' (", op.name,
+         ") has no CPU kernel, but '", needed.root->name, "' needs it");
+}
+
+}  // namespace
 
 Output find_output(Graph& graph, const std::string& name) {
   auto* node = graph.find(name);
   if (node != nullptr && node->outputs.empty()) return {*node, 0};
   return graph.output(name);
+}
+
+std::vector<NeededNode> needed_nodes(Graph& graph, const OutputList& feeds,
+                                     const OutputList& fetches, const std::vector<Node*>& targets) {
+  std::vector<const Node*> needed_for(graph.nodes().size(), nullptr);
+  const auto need_value = [&](const Output& output, const Node& root) {
+    if (!is_fed(feeds, output)) needed_for[output.node().id] = &root;
+  };
+  const auto need_effect = [&](Node& node, const Node& root) {
+    for (int i = 0; i < static_cast<int>(node.outputs.size()); ++i)
+      if (is_fed(feeds, node.output(i))) return;
+    needed_for[node.id] = &root;
+  };
+  for (const auto& fetch : fetches) need_value(fetch, fetch.node());
+  for (auto* target : targets) need_effect(*target, *target);
+
+  std::vector<NeededNode> needed;
+  for (auto id = static_cast<int>(needed_for.size()) - 1; id >= 0; --id) {
+    if (needed_for[id] == nullptr) continue;
+    auto& node = graph.node(id);
+    needed.push_back({&node, needed_for[id]});
+    for (const auto& input : node.inputs) need_value(input, *needed_for[id]);
+    for (auto* before : node.control_inputs) need_effect(*before, *needed_for[id]);
+  }
+  std::ranges::reverse(needed);
+  return needed;
+}
+
+Error not_fed(const NeededNode& needed) {
+  const auto& node = *needed.node;
+  return {Code::invalid_argument, text(node.op->name, " '", node.name, "' (", node.outputs[0],
+                                       ") is not fed, but '", needed.root->name, "' needs it")};
 }
 
 Subgraph select_subgraph(const FragmentSpec& spec) {
@@ -82,7 +77,7 @@ Subgraph select_subgraph(const FragmentSpec& spec) {
   subgraph.graph = spec.graph;
   for (const auto& name : spec.feeds) {
     const auto output = graph.output(name);
-    if (subgraph.feed(output) >= 0)
+    if (is_fed(subgraph.feeds, output))
       fail(Code::invalid_argument, "'", output.name(), "' is fed twice");
     subgraph.feeds.push_back(output);
   }
@@ -91,11 +86,12 @@ Subgraph select_subgraph(const FragmentSpec& spec) {
   for (const auto& target : find_all(graph, spec.targets))
     subgraph.targets.push_back(&target.node());
 
-  Selection selection(subgraph);
-  for (const auto* outputs : {&subgraph.fetches, &subgraph.streamed})
-    for (const auto& output : *outputs) selection.need(output, output.node());
-  for (const auto* target : subgraph.targets) selection.need(*target, *target);
-  selection.close();
+  auto leaving = subgraph.fetches;
+  leaving.insert(leaving.end(), subgraph.streamed.begin(), subgraph.streamed.end());
+  for (const auto& needed : needed_nodes(graph, subgraph.feeds, leaving, subgraph.targets)) {
+    expect_runnable(needed);
+    subgraph.nodes.push_back(needed.node);
+  }
   return subgraph;
 }
 

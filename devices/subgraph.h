@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "troupe/messages/payloads.h"
+#include "troupe/ops/error.h"
 #include "troupe/ops/graph.h"
 
 namespace troupe {
@@ -17,9 +18,6 @@ struct Subgraph {
   /// What must run, or at least be looked at for its shape, inputs first. A node
   /// whose output is fed is not among them unless another of its outputs is needed.
   std::vector<Node*> nodes;
-
-  /// The position of an output among the feeds, or -1.
-  int feed(const Output& output) const;
 };
 
 /// Throws invalid_argument for a feed that is named twice or for a placeholder or
@@ -27,6 +25,21 @@ struct Subgraph {
 /// not_found for a name that the graph does not have, unimplemented for an op that
 /// has no CPU kernel, and failed_precondition for a graph that is not finished.
 Subgraph select_subgraph(const FragmentSpec& spec);
+
+/// A node that is needed, and the fetch or target that needs it.
+struct NeededNode {
+  Node* node;
+  const Node* root;
+};
+
+/// What the fetches and targets need, down to what is fed, inputs first: also
+/// placeholders and variables that are not fed.
+std::vector<NeededNode> needed_nodes(Graph& graph, const OutputList& feeds,
+                                     const OutputList& fetches,
+                                     const std::vector<Node*>& targets = {});
+
+/// The error of a placeholder or variable that is needed but not fed.
+Error not_fed(const NeededNode& needed);
 
 /// The output of that name; {node, 0} for the name of a node without outputs.
 /// Throws not_found.

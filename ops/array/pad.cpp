@@ -222,7 +222,7 @@ KernelPtr tile_grad_cpu(const KernelInit& init) {
   return dispatch_floating(init.dtype(), "tile_grad", [&]<class T>() {
     return make_kernel([move, count = x.volume()](const Run& run) {
       std::fill_n(run.out<T>(), count, T{});
-      move.add(run.in<T>(0), run.out<T>(), run.intra);
+      move.add(run.in<T>(0), run.out<T>());
     });
   });
 }

@@ -82,13 +82,13 @@ template <class T>
 void StridedCopy::copy(const T* from, T* to, IntraOp& intra) const {
   if (empty_) return;
   if (swapped_.extent > 1) return copy_blocked(from, to, intra);
-  const auto [count, from_step, to_step] = inner_;
-  intra.parallel_for(rows(), cost_of(count, sizeof(T)), [&](auto begin, auto end) {
-    if (from_step == 1 && to_step == 1)
-      each_row(begin, end, from, to, [&](const T* x, T* y) { std::copy_n(x, count, y); });
+  const auto inner = inner_;
+  intra.parallel_for(rows(), cost_of(inner.extent, sizeof(T)), [&](auto begin, auto end) {
+    if (inner.from == 1 && inner.to == 1)
+      each_row(begin, end, from, to, [&](const T* x, T* y) { std::copy_n(x, inner.extent, y); });
     else
       each_row(begin, end, from, to, [&](const T* x, T* y) {
-        for (std::int64_t i = 0; i < count; ++i) y[i * to_step] = x[i * from_step];
+        for (std::int64_t i = 0; i < inner.extent; ++i) y[i * inner.to] = x[i * inner.from];
       });
   });
 }
@@ -115,12 +115,12 @@ void StridedCopy::copy_blocked(const T* from, T* to, IntraOp& intra) const {
 }
 
 template <class T>
-void StridedCopy::add(const T* from, T* to, IntraOp&) const {
+void StridedCopy::add(const T* from, T* to) const {
   if (empty_) return;
-  const auto [count, from_step, to_step] = inner_;
+  const auto inner = inner_;
   for (std::int64_t k = 0; k < swapped_.extent; ++k, from += swapped_.from, to += swapped_.to)
     each_row(0, rows(), from, to, [&](const T* x, T* y) {
-      for (std::int64_t i = 0; i < count; ++i) y[i * to_step] += x[i * from_step];
+      for (std::int64_t i = 0; i < inner.extent; ++i) y[i * inner.to] += x[i * inner.from];
     });
 }
 
@@ -129,8 +129,8 @@ template void StridedCopy::copy(const std::uint16_t*, std::uint16_t*, IntraOp&) 
 template void StridedCopy::copy(const std::uint32_t*, std::uint32_t*, IntraOp&) const;
 template void StridedCopy::copy(const std::uint64_t*, std::uint64_t*, IntraOp&) const;
 template void StridedCopy::copy(const std::string*, std::string*, IntraOp&) const;
-template void StridedCopy::add(const float*, float*, IntraOp&) const;
-template void StridedCopy::add(const double*, double*, IntraOp&) const;
+template void StridedCopy::add(const float*, float*) const;
+template void StridedCopy::add(const double*, double*) const;
 
 std::array<std::int64_t, Shape::kMaxRank> strides_of(const Shape& shape) {
   std::array<std::int64_t, Shape::kMaxRank> strides{};

@@ -33,7 +33,7 @@ class StridedCopy {
   void copy(const T* from, T* to, IntraOp& intra) const;
   /// to += from, for views whose target comes back to the same value.
   template <class T>
-  void add(const T* from, T* to, IntraOp& intra) const;
+  void add(const T* from, T* to) const;
 
  private:
   static constexpr int kMaxAxes = 2 * Shape::kMaxRank;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "troupe/ops/graph.h"
 
 // Ops that work value by value. Operands of different shapes broadcast by
@@ -51,6 +53,10 @@ Output select(Output condition, Output x, Output y);
 /// integers by dropping the fraction; what the integer cannot hold becomes the
 /// nearest that it can, and NaN becomes 0. No gradient flows through integers.
 Output cast(Output x, DType dtype);
+
+/// x itself; ends the run with invalid_argument at the first value that is
+/// infinite or NaN, naming the node, the message, and where and what it is.
+Output check_numerics(Output x, const std::string& message = "");
 
 // Functions of one value. abs, neg, sign and square are of all numbers, the
 // others floating. Those of float32 are within 4 units in the last place.

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <initializer_list>
+#include <utility>
 #include <vector>
 
 #include "troupe/ops/graph.h"
@@ -38,8 +40,27 @@ Output reduce_all(Output x, const Axes& axes = {}, bool keep_dims = false);
 /// Half the sum of squares, a scalar: what weight decay adds to a loss.
 Output l2_loss(Output x);
 
+/// log(sum(exp(x))), without overflow.
+Output logsumexp(Output x, const Axes& axes = {}, bool keep_dims = false);
+
+/// int64: the index along the axis of the largest (smallest) value. Of equal ones
+/// the first; NaN counts as the best, as in NumPy. The extent must not be 0.
+Output arg_max(Output x, int axis);
+Output arg_min(Output x, int axis);
+
+/// The root of the sum of all squares of all tensors, a scalar.
+Output global_norm(const OutputList& values);
+
+/// All tensors times clip_norm / max(clip_norm, norm): their global norm is then
+/// at most clip_norm, and their direction the same. `norm` is computed when it
+/// is not given. Not finite values make the result NaN.
+OutputList clip_by_global_norm(const OutputList& values, double clip_norm, Output norm = {});
+
 /// x summed over the axes along which `like` was broadcast to x's shape; x
 /// itself when the shapes are known to be equal.
 Output sum_to_like(Output x, Output like);
+
+/// x stretched to the shape of `like`, by NumPy's rule.
+Output broadcast_like(Output x, Output like);
 
 }  // namespace troupe

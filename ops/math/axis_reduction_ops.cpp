@@ -2,7 +2,6 @@
 
 #include "troupe/ops/dispatch.h"
 #include "troupe/ops/elementwise.h"
-#include "troupe/ops/math/reduce_plan.h"
 #include "troupe/ops/math/reduced_axes.h"
 #include "troupe/ops/math/reduction_families.h"
 #include "troupe/ops/reductions.h"
@@ -105,49 +104,6 @@ KernelPtr l2_loss_cpu(const KernelInit& init) {
   });
 }
 
-void prod_grad_shape(InferContext& c) { c.output(c.input(0)); }
-
-/// dx = dy times the product of all other values; right where a value is zero too.
-KernelPtr prod_grad_cpu(const KernelInit& init) {
-  const ReducePlan plan(init.inputs[0].shape, axes_of(init));
-  const auto size = init.inputs[0].shape.volume();
-  return dispatch_floating(init.dtype(), "reduce_prod_grad", [&]<class T>() {
-    return make_kernel(
-        [plan, size](const Run& run) {
-          if (size == 0) return;
-          const auto* x = run.in<T>(0);
-          const auto* dy = run.in<T>(1);
-          auto* dx = run.out<T>();
-          const bool rows = plan.inner_is_reduced();
-          const auto columns = rows ? 1 : plan.inner();
-          const auto depth = rows ? plan.reduced() * plan.inner() : plan.reduced();
-          const auto offset = [&](std::int64_t i) {
-            return rows ? plan.reduced_offset(i / plan.inner()) + i % plan.inner()
-                        : plan.reduced_offset(i);
-          };
-          run.intra.parallel_for(
-              plan.kept() * columns, 20.0 * static_cast<double>(depth), [&](auto begin, auto end) {
-                for (auto result = begin; result < end; ++result) {
-                  const auto first = plan.kept_offset(result / columns) + result % columns;
-                  double product = static_cast<double>(dy[result]);
-                  for (std::int64_t i = 0; i < depth; ++i) {
-                    const auto at = first + offset(i);
-                    dx[at] = static_cast<T>(product);
-                    product *= static_cast<double>(x[at]);
-                  }
-                  product = 1;
-                  for (auto i = depth; i-- > 0;) {
-                    const auto at = first + offset(i);
-                    dx[at] = static_cast<T>(static_cast<double>(dx[at]) * product);
-                    product *= static_cast<double>(x[at]);
-                  }
-                }
-              });
-        },
-        20.0 * static_cast<double>(size));
-  });
-}
-
 std::vector<std::int64_t> list(AxisSet axes, int rank) {
   std::vector<std::int64_t> found;
   for (int i = 0; i < rank; ++i)
@@ -198,12 +154,6 @@ const OpDef min_op = reduction_op("reduce_min", numeric_shape, min_cpu, winner_g
 const OpDef any_op = reduction_op("reduce_any", logical_shape, any_cpu);
 const OpDef all_op = reduction_op("reduce_all", logical_shape, all_cpu);
 const OpDef l2_loss_op = reduction_op("l2_loss", scalar_shape, l2_loss_cpu, l2_loss_gradient);
-const OpDef prod_grad_op{.name = "reduce_prod_grad",
-                         .min_inputs = 2,
-                         .max_inputs = 2,
-                         .infer = prod_grad_shape,
-                         .cpu = prod_grad_cpu};
-
 Output reduction(std::string_view op, Output x, const Axes& axes, bool keep_dims) {
   Attributes attributes{{"keep_dims", keep_dims}};
   if (!axes.all) attributes.set("axes", axes.list);
@@ -213,8 +163,7 @@ Output reduction(std::string_view op, Output x, const Axes& axes, bool keep_dims
 }  // namespace
 
 OpFamily axis_reduction_ops() {
-  return {&sum_op, &mean_op, &prod_op,    &max_op,      &min_op,
-          &any_op, &all_op,  &l2_loss_op, &prod_grad_op};
+  return {&sum_op, &mean_op, &prod_op, &max_op, &min_op, &any_op, &all_op, &l2_loss_op};
 }
 
 Output reduce_sum(Output x, const Axes& axes, bool keep_dims) {

@@ -5,7 +5,7 @@
 
 #include "troupe/ops/simd/float_math.h"
 
-namespace troupe::simd::TROUPE_ISA {
+namespace troupe::simd::TROUPE_LEVEL {
 
 template <class T>
 constexpr bool kIsFloating = false;
@@ -80,4 +80,4 @@ struct SquaredDifference {
   }
 };
 
-}  // namespace troupe::simd::TROUPE_ISA
+}  // namespace troupe::simd::TROUPE_LEVEL

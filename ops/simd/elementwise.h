@@ -23,7 +23,17 @@ struct Elementwise {
   UnaryLoop scale;  ///< p x
 };
 
-/// The loops for this processor.
+namespace v2 {
+extern const Elementwise elementwise;
+}
+namespace v3 {
+extern const Elementwise elementwise;
+}
+namespace v4 {
+extern const Elementwise elementwise;
+}
+
+/// Those for this processor.
 const Elementwise& elementwise();
 
 }  // namespace troupe::simd

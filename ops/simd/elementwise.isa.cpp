@@ -22,7 +22,6 @@ struct Scale {
 
 }  // namespace
 
-extern const Elementwise elementwise;
 const Elementwise elementwise{
     .add = binary<Add>(),
     .sub = binary<Sub>(),

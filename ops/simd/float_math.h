@@ -9,7 +9,7 @@
 
 #include "troupe/ops/simd/loops.h"
 
-namespace troupe::simd::TROUPE_ISA {
+namespace troupe::simd::TROUPE_LEVEL {
 
 TROUPE_INLINE std::int32_t bits_of(float x) { return __builtin_bit_cast(std::int32_t, x); }
 TROUPE_INLINE float from_bits(std::int32_t bits) { return __builtin_bit_cast(float, bits); }
@@ -142,4 +142,4 @@ TROUPE_INLINE double ceil_of(double x) { return __builtin_ceil(x); }
 TROUPE_INLINE float round_of(float x) { return __builtin_rintf(x); }
 TROUPE_INLINE double round_of(double x) { return __builtin_rint(x); }
 
-}  // namespace troupe::simd::TROUPE_ISA
+}  // namespace troupe::simd::TROUPE_LEVEL

@@ -6,8 +6,10 @@
 
 #include <cstdint>
 
-#ifndef TROUPE_ISA
-#define TROUPE_ISA portable
+#ifdef TROUPE_ISA
+#define TROUPE_LEVEL TROUPE_ISA
+#else
+#define TROUPE_LEVEL portable
 #endif
 
 // The output may stand where an input stands: then value i still depends on value
@@ -41,7 +43,7 @@ using UnaryLoop = void (*)(const void* x, void* y, std::int64_t n, double p, dou
 using GradientLoop = void (*)(const void* dy, const void* v, void* dx, std::int64_t n, double p,
                               double q);
 
-namespace TROUPE_ISA {
+namespace TROUPE_LEVEL {
 
 template <class F, class X, class Y>
 void rows(const void* a, const void* b, void* y, std::int64_t n) {
@@ -96,5 +98,5 @@ void gradient_loop(const void* dy, const void* v, void* dx, std::int64_t n, doub
   for (std::int64_t i = 0; i < n; ++i) out[i] = F::of(upstream[i], value[i], first, second);
 }
 
-}  // namespace TROUPE_ISA
+}  // namespace TROUPE_LEVEL
 }  // namespace troupe::simd

@@ -35,6 +35,16 @@ struct RandomLoops {
                        float scale);
 };
 
+namespace v2 {
+extern const RandomLoops random_loops;
+}
+namespace v3 {
+extern const RandomLoops random_loops;
+}
+namespace v4 {
+extern const RandomLoops random_loops;
+}
+
 /// Those for this processor.
 const RandomLoops& random_loops();
 

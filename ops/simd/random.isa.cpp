@@ -104,7 +104,6 @@ void dropout_grad(const float* dy, const std::uint8_t* mask, float* dx, std::int
 
 }  // namespace
 
-extern const RandomLoops random_loops;
 const RandomLoops random_loops{.words = words,
                                .uniform = uniform,
                                .normal = normal,

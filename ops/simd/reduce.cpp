@@ -3,16 +3,6 @@
 #include "troupe/ops/simd/isa.h"
 
 namespace troupe::simd {
-namespace v2 {
-extern const ReduceFloat reduce_float;
-}
-namespace v3 {
-extern const ReduceFloat reduce_float;
-}
-namespace v4 {
-extern const ReduceFloat reduce_float;
-}
-
 const ReduceFloat& reduce_float() {
   return *pick(&v2::reduce_float, &v3::reduce_float, &v4::reduce_float);
 }

@@ -27,6 +27,16 @@ struct ReduceFloat {
   Reduce sum, sum_of_squares, max, min;
 };
 
+namespace v2 {
+extern const ReduceFloat reduce_float;
+}
+namespace v3 {
+extern const ReduceFloat reduce_float;
+}
+namespace v4 {
+extern const ReduceFloat reduce_float;
+}
+
 /// Those for this processor.
 const ReduceFloat& reduce_float();
 

@@ -4,7 +4,6 @@
 
 namespace troupe::simd::TROUPE_ISA {
 
-extern const ReduceFloat reduce_float;
 const ReduceFloat reduce_float{
     .sum = reduce_of<SumOf<float, double>>(),
     .sum_of_squares = reduce_of<SumOfSquares<float, double>>(),

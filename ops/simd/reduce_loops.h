@@ -9,7 +9,7 @@
 #include "troupe/ops/simd/binary_functions.h"
 #include "troupe/ops/simd/reduce.h"
 
-namespace troupe::simd::TROUPE_ISA {
+namespace troupe::simd::TROUPE_LEVEL {
 
 // A reduction R of values X has a type State, the State it starts from, a way to
 // widen a value to a State, and a function that combines two.
@@ -159,4 +159,4 @@ constexpr Reduce reduce_of() {
           .finish = finish<R>};
 }
 
-}  // namespace troupe::simd::TROUPE_ISA
+}  // namespace troupe::simd::TROUPE_LEVEL

@@ -5,7 +5,7 @@
 
 #include "troupe/ops/simd/binary_functions.h"
 
-namespace troupe::simd::TROUPE_ISA {
+namespace troupe::simd::TROUPE_LEVEL {
 
 // clang-format off
 struct Exp { template <class T> static TROUPE_INLINE T of(T x, T, T) { return exp_of(x); } };
@@ -68,4 +68,4 @@ struct SoftsignGrad { template <class T> static TROUPE_INLINE T of(T dy, T x, T,
 struct SquareGrad { template <class T> static TROUPE_INLINE T of(T dy, T x, T, T) { return T{2} * dy * x; } };
 // clang-format on
 
-}  // namespace troupe::simd::TROUPE_ISA
+}  // namespace troupe::simd::TROUPE_LEVEL

@@ -12,7 +12,6 @@
 #include "support/threads.h"
 #include "troupe/ops/elementwise.h"
 #include "troupe/ops/reductions.h"
-#include "troupe/ops/simd/random.h"
 
 namespace troupe::test {
 namespace {
@@ -100,18 +99,6 @@ TEST_P(RandomValues, DependOnNameAndSeedsAlone) {
     auto seeded = options();
     seeded.seed = 1;
     EXPECT_FALSE(same_bits(first, run_graph(draw(another_seed, seeded), {}, 7)));
-  }
-}
-
-TEST(RandomWords, AreThoseOfPhilox) {
-  const auto& loops = simd::random_loops();
-  std::uint32_t words[3 * simd::kRandomChunk];
-  const std::uint64_t first = 0x3FFFFFFF;  // so that the counter passes 2^32
-  loops.words(0x123456789ABCDEFu, first, 3, words);
-  const Philox philox(0x123456789ABCDEFu);
-  for (std::uint64_t i = 0; i < 3 * 64; ++i) {
-    const auto at = first * 64 + i;
-    ASSERT_EQ(words[i], philox(16 * (at / 64) + at % 16)[at % 64 / 16]) << i;
   }
 }
 

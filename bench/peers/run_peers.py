@@ -4,8 +4,8 @@
     python run_peers.py --threads 2 --features F --labels L --output peers.json
     python run_peers.py --only step tiny --models lenet mlp --threads 1 2
 
-Every run is a process of its own with the environment that serves the peer best (see README.md). A file has
-`best`, the result with the best median of each workload ("step/lenet/threads2", "headline/torch/threads2",
+Every run is a process of its own with the environment that serves the peer best (see README.md), on as many CPUs
+as it has threads. The file has `best`, the result with the best median of each workload ("step/lenet/threads2", "headline/torch/threads2",
 "tiny"), and `runs`, all of them with their configuration.
 """
 import argparse
@@ -81,10 +81,12 @@ def plan(a):
             yield 1, *run
 
 
-def run(script, arguments, env, timeout):
+def run(script, arguments, env, threads, timeout):
     """The result that the script prints in its last line, or {"error": ...}."""
+    cpus = sorted(os.sched_getaffinity(0))[:threads]
     process = subprocess.Popen([sys.executable, str(HERE / script), *arguments, "--json"], env=env, text=True,
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+                               preexec_fn=lambda: os.sched_setaffinity(0, cpus))
     try:
         out, err = process.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
@@ -143,7 +145,7 @@ def main():
         for threads, workload, script, arguments, extra in plan(a):
             wanted.add(workload)
             for malloc in a.malloc:
-                result = run(script, arguments, environment(threads, malloc, extra), a.timeout)
+                result = run(script, arguments, environment(threads, malloc, extra), threads, a.timeout)
                 entry = {"workload": workload, "script": script, "arguments": arguments, "malloc": malloc,
                          "environment": extra, "result": result}
                 runs.append(entry)

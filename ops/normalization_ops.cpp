@@ -4,6 +4,7 @@
 #include "troupe/ops/channels.h"
 #include "troupe/ops/dispatch.h"
 #include "troupe/ops/simd/channel_kernels.h"
+#include "troupe/ops/simd/lrn_kernels.h"
 
 namespace troupe {
 namespace {
@@ -73,44 +74,47 @@ void lrn_shape(InferContext& c) {
   c.output(c.input(0));
 }
 
-double lrn_cycles(const simd::LrnSizes& sizes) {
-  return static_cast<double>(sizes.channels) * (2 + 0.25 * static_cast<double>(sizes.radius));
+/// A kernel that calls work(run, sizes, offset, pixels, scratch) for some pixels
+/// of each thread.
+template <class T, class Fn>
+KernelPtr for_pixels(const KernelInit& init, double cycles_per_value, Fn work) {
+  const auto& images = init.inputs[0].shape;
+  const auto sizes = lrn_sizes(init.attributes(), images);
+  const auto pixels = ChannelMatrix(images).pixels();
+  const auto cycles = cycles_per_value * static_cast<double>(images.volume());
+  const auto shards = worthwhile_shards(cycles, std::min<std::int64_t>(pixels, init.threads));
+  return make_kernel(
+      [=, scratch = std::vector<T>(shards * sizes.scratch())](const Run& run) mutable {
+        run.intra.run(shards, [&](int i) {
+          const auto begin = pixels * i / shards;
+          const auto end = pixels * (i + 1) / shards;
+          work(run, sizes, begin * sizes.channels, end - begin,
+               scratch.data() + i * sizes.scratch());
+        });
+      },
+      cycles);
 }
 
 KernelPtr lrn_cpu(const KernelInit& init) {
-  const auto sizes = lrn_sizes(init.attributes(), init.inputs[0].shape);
-  const auto pixels = ChannelMatrix(init.inputs[0].shape).pixels();
   return dispatch(init, [&]<class T>() {
     const auto normalize = TROUPE_PICK(lrn<T>);
-    return make_kernel(
-        [=](const Run& run) {
-          run.intra.parallel_for(pixels, lrn_cycles(sizes), [&](auto begin, auto end) {
-            const auto offset = begin * sizes.channels;
-            normalize(sizes, run.in<T>(0) + offset, run.out<T>() + offset, end - begin);
-          });
-        },
-        lrn_cycles(sizes) * static_cast<double>(pixels));
+    return for_pixels<T>(
+        init, 2,
+        [normalize](const Run& run, const auto& sizes, auto offset, auto pixels, T* scratch) {
+          normalize(sizes, run.in<T>(0) + offset, run.out<T>() + offset, scratch, pixels);
+        });
   });
 }
 
 KernelPtr lrn_gradient_cpu(const KernelInit& init) {
-  const auto sizes = lrn_sizes(init.attributes(), init.inputs[0].shape);
-  const auto pixels = ChannelMatrix(init.inputs[0].shape).pixels();
-  const auto cycles = 2 * lrn_cycles(sizes) * static_cast<double>(pixels);
-  const auto shards = worthwhile_shards(cycles, std::min<std::int64_t>(pixels, init.threads));
   return dispatch(init, [&]<class T>() {
     const auto gradient = TROUPE_PICK(lrn_gradient<T>);
-    return make_kernel(
-        [=, scratch = std::vector<T>(shards * 2 * sizes.channels)](const Run& run) mutable {
-          run.intra.run(shards, [&](int i) {
-            const auto begin = pixels * i / shards;
-            const auto end = pixels * (i + 1) / shards;
-            const auto offset = begin * sizes.channels;
-            gradient(sizes, run.in<T>(0) + offset, run.in<T>(1) + offset, run.out<T>() + offset,
-                     scratch.data() + i * 2 * sizes.channels, end - begin);
-          });
-        },
-        cycles);
+    return for_pixels<T>(
+        init, 4,
+        [gradient](const Run& run, const auto& sizes, auto offset, auto pixels, T* scratch) {
+          gradient(sizes, run.in<T>(0) + offset, run.in<T>(1) + offset, run.out<T>() + offset,
+                   scratch, pixels);
+        });
   });
 }
 

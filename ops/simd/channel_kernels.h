@@ -29,18 +29,4 @@ TROUPE_EACH_ISA(
     void normalize_gradient(const T* x, const T* mean, const T* a, const T* b, const T* factor,
                             const T* dy, T* dx, std::int64_t rows, std::int64_t columns);)
 
-/// Local response normalisation of Krizhevsky et al. 2012 over the channels:
-/// y[c] = x[c] / (bias + alpha sum of x[j]^2)^beta for |j - c| <= radius.
-struct LrnSizes {
-  std::int64_t channels;
-  std::int64_t radius;
-  double bias, alpha, beta;
-};
-
-TROUPE_EACH_ISA(template <class T>
-                void lrn(const LrnSizes& sizes, const T* x, T* y, std::int64_t pixels);
-                // scratch has room for 2 * channels values.
-                template <class T> void lrn_gradient(const LrnSizes& sizes, const T* x, const T* dy,
-                                                     T* dx, T* scratch, std::int64_t pixels);)
-
 }  // namespace troupe::simd

@@ -1,15 +1,9 @@
 #include "troupe/ops/simd/pooling_kernels.h"
 
+#include "troupe/ops/simd/vectors.h"
+
 namespace troupe::simd::TROUPE_ISA {
 namespace {
-
-#if defined(__AVX512F__)
-constexpr int kRegister = 64;
-#elif defined(__AVX__)
-constexpr int kRegister = 32;
-#else
-constexpr int kRegister = 16;
-#endif
 
 /// The part of an image that lies under a window.
 struct Window {
@@ -59,53 +53,6 @@ void each_window(const PoolingSizes& sizes, Fn fn) {
                           last(sizes.columns, j), sizes.columns.input};
       fn(window, i * sizes.columns.output + j);
     }
-}
-
-template <class T, int kBytes>
-struct VectorOf {
-  typedef T type __attribute__((vector_size(kBytes)));
-};
-
-/// Some values that stand side by side: a vector of them, or a single one.
-template <class V>
-struct Lanes {
-  static V load(const void* from) {
-    V v;
-    __builtin_memcpy(&v, from, sizeof(V));
-    return v;
-  }
-  static V zero() { return V{}; }
-  static void store(void* to, V v) { __builtin_memcpy(to, &v, sizeof(V)); }
-};
-
-/// Calls fn(c, lanes) for all channels: a register full of them at a time, then
-/// 16 bytes, then one by one.
-template <class T, class Fn>
-void each_lane(std::int64_t channels, Fn fn) {
-  constexpr int kWide = kRegister / sizeof(T);
-  constexpr int kNarrow = 16 / sizeof(T);
-  std::int64_t c = 0;
-  for (; c + kWide <= channels; c += kWide) fn(c, Lanes<typename VectorOf<T, kRegister>::type>());
-  for (; c + kNarrow <= channels; c += kNarrow) fn(c, Lanes<typename VectorOf<T, 16>::type>());
-  for (; c < channels; ++c) fn(c, Lanes<T>());
-}
-
-/// The same where fn may see a channel twice: no channel is alone, unless there
-/// are fewer than 16 bytes of them.
-template <class T, class Fn>
-void each_lane_or_twice(std::int64_t channels, Fn fn) {
-  constexpr int kWide = kRegister / sizeof(T);
-  constexpr int kNarrow = 16 / sizeof(T);
-  const auto cover = [&](auto lanes, int count) {
-    for (std::int64_t c = 0; c < channels; c += count)
-      fn(c + count <= channels ? c : channels - count, lanes);
-  };
-  if (channels >= kWide)
-    cover(Lanes<typename VectorOf<T, kRegister>::type>(), kWide);
-  else if (channels >= kNarrow)
-    cover(Lanes<typename VectorOf<T, 16>::type>(), kNarrow);
-  else
-    cover(Lanes<T>(), 1);
 }
 
 template <class T>

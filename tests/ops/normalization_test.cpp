@@ -10,6 +10,7 @@
 #include "support/message_of.h"
 #include "support/threads.h"
 #include "troupe/ops/simd/channel_kernels.h"
+#include "troupe/ops/simd/lrn_kernels.h"
 
 namespace troupe::test {
 namespace {
@@ -151,7 +152,7 @@ TEST(ChannelKernels, OfEveryInstructionSetGiveTheSame) {
     const auto values = [&](int i) { return row.read<float>().data() + i * kColumns; };
     const auto size = kRows * kColumns;
     const LrnSizes sizes{kColumns, 4, 1, 0.1, 0.75};
-    std::vector<float> scratch(2 * kColumns);
+    std::vector<float> scratch(sizes.scratch());
     pick(v2::add_row<float>, v3::add_row<float>, v4::add_row<float>, isa)(in, values(0), out(size),
                                                                           kRows, kColumns);
     pick(v2::sum_rows<float>, v3::sum_rows<float>, v4::sum_rows<float>, isa)(in, out(kColumns),
@@ -167,7 +168,8 @@ TEST(ChannelKernels, OfEveryInstructionSetGiveTheSame) {
     pick(v2::normalize_gradient<float>, v3::normalize_gradient<float>,
          v4::normalize_gradient<float>,
          isa)(in, values(0), values(1), values(2), values(3), gradient, out(size), kRows, kColumns);
-    pick(v2::lrn<float>, v3::lrn<float>, v4::lrn<float>, isa)(sizes, in, out(size), kRows);
+    pick(v2::lrn<float>, v3::lrn<float>, v4::lrn<float>, isa)(sizes, in, out(size), scratch.data(),
+                                                              kRows);
     pick(v2::lrn_gradient<float>, v3::lrn_gradient<float>, v4::lrn_gradient<float>, isa)(
         sizes, in, gradient, out(size), scratch.data(), kRows);
     return results;

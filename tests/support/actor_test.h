@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "troupe/messages/protocol.h"
 #include "troupe/messages/system_config.h"
@@ -45,11 +46,18 @@ class ActorTest : public ::testing::Test {
     Config() { set("scheduler.policy", caf::atom("testing")); }
   };
 
-  ~ActorTest() override { settle(); }
+  /// Ends every actor of the test: one that waits for a timer, or holds itself
+  /// through a promise, would keep the actor system from ending.
+  ~ActorTest() override {
+    settle();
+    for (const auto& actor : spawned_) caf::anon_send_exit(actor, caf::exit_reason::kill);
+    settle();
+  }
 
   template <class... Args>
   auto spawn(Args&&... args) {
     auto actor = system.spawn(std::forward<Args>(args)...);
+    spawned_.push_back(caf::actor_cast<caf::actor>(actor));
     settle();
     return actor;
   }
@@ -104,6 +112,9 @@ class ActorTest : public ::testing::Test {
 
   Config config;
   caf::actor_system system{config};
+
+ private:
+  std::vector<caf::actor> spawned_;
 };
 
 }  // namespace troupe::test

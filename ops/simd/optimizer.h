@@ -4,21 +4,6 @@
 
 #include "troupe/ops/simd/isa.h"
 
-#ifndef TROUPE_EACH_ISA
-#define TROUPE_EACH_ISA(...) \
-  namespace v2 {             \
-  __VA_ARGS__                \
-  }                          \
-  namespace v3 {             \
-  __VA_ARGS__                \
-  }                          \
-  namespace v4 {             \
-  __VA_ARGS__                \
-  }
-#define TROUPE_PICK(function) \
-  ::troupe::simd::pick(::troupe::simd::v2::function, ::troupe::simd::v3::function, ::troupe::simd::v4::function)
-#endif
-
 namespace troupe::simd {
 
 /// A run of values that an update reads and writes. Writing elsewhere than it

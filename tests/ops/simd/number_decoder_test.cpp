@@ -155,6 +155,23 @@ TEST_P(NumberDecoder, GivesTheBitsOfStrtofHalfWayBetweenTwoFloatsAndNextToIt) {
   expect_the_bits_of_strtof(fields);
 }
 
+TEST_P(NumberDecoder, RoundsOnceWhereTwiceWouldBeWrong) {
+  // A number next to the middle of two floats: the nearest double is that middle.
+  std::uniform_int_distribution<std::uint32_t> mantissa(1u << 23, (1u << 24) - 1);
+  std::vector<std::string> fields;
+  for (const std::string suffix : {"", "e-05"}) {
+    const auto found = fields.size() + 300;
+    while (fields.size() < found) {
+      const auto middle = std::ldexp(mantissa(random_) + 0.5, suffix.empty() ? -24 : -41);
+      const auto shown = suffix.empty() ? middle : middle * 1e5;  // from 0.3 to 1
+      const auto field = printed("%.14f", shown).substr(1) + suffix;
+      const auto twice = static_cast<float>(std::strtod(field.c_str(), nullptr));
+      if (std::strtof(field.c_str(), nullptr) != twice) fields.push_back(field);
+    }
+  }
+  expect_the_bits_of_strtof(fields);
+}
+
 TEST_P(NumberDecoder, GivesTheBitsOfStrtofForEveryExponent) {
   std::vector<std::string> fields;
   for (const char* number : {"0", "1", "-1", "9.999999", "-123.456789", "123456789012345",
@@ -336,7 +353,7 @@ TEST_P(NumberDecoder, RefusesWhatIsNotANumberWhereverItStands) {
                             "1.5f",
                             "0x10",
                             "0x1p3",
-                            "1,5"[0] == '1' ? "1_000" : "",
+                            "1_000",
                             "in",
                             "infinit",
                             "infinityy",

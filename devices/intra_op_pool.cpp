@@ -3,8 +3,10 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <exception>
 #include <functional>
 #include <mutex>
@@ -103,109 +105,119 @@ class IntraOpPool::Threads final : public Eigen::ThreadPoolInterface {
   std::unique_ptr<Eigen::ThreadPoolTempl<Environment>> pool_;
 };
 
-/// One call of run(): outlives it until the last pool thread that was asked for
-/// help has looked, which may be long after.
+/// One call of run(), on the stack of the caller.
 class IntraOpPool::Job {
  public:
-  void begin(int shards, FunctionRef<void(int)>& fn, int holders) {
-    fn_ = &fn;
-    shards_ = shards;
-    next_.store(0, std::memory_order_relaxed);
-    helped_.store(0, std::memory_order_relaxed);
-    failed_.store(false, std::memory_order_relaxed);
-    holders_.store(holders, std::memory_order_relaxed);
-    left_.store(shards, std::memory_order_release);
-  }
+  Job(int shards, FunctionRef<void(int)>& fn) : fn_(fn), shards_(shards) {}
+
+  bool open() const { return next_.load(std::memory_order_relaxed) < shards_; }
 
   /// Runs shards until there are none left to take.
   void work() {
-    for (auto i = take(); i < shards_; i = take()) run(i, [] {});
-  }
-
-  /// The same on a pool thread, on the clock.
-  void help() {
-    auto i = take();
-    if (i >= shards_) return;
-    auto since = now();
-    for (; i < shards_; i = take()) {
-      run(i, [&] {
-        const auto until = now();
-        helped_.fetch_add(until - since, std::memory_order_relaxed);
-        since = until;
-      });
-    }
-  }
-
-  void wait() {
-    for (int i = 0; i < kSpins && left_.load(std::memory_order_acquire) > 0; ++i) relax();
-    int left = left_.load(std::memory_order_acquire);
-    if (left > 0) {
-      const auto since = now();
-      for (; left > 0; left = left_.load(std::memory_order_acquire)) left_.wait(left);
-      borrowed -= now() - since;
-    }
-    borrowed += helped_.load(std::memory_order_relaxed);
-  }
-
-  std::exception_ptr take_error() { return std::exchange(error_, nullptr); }
-  bool drop() { return holders_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
-
- private:
-  int take() {
-    const auto i = next_.fetch_add(1, std::memory_order_relaxed);
-    return i < shards_ ? static_cast<int>(i) : shards_;
-  }
-  /// `before_the_end` still counts: the caller may return as soon as the last shard has ended.
-  template <class Fn>
-  void run(int i, Fn before_the_end) {
-    if (!failed_.load(std::memory_order_relaxed)) {
+    for (int i = next_.fetch_add(1); i < shards_; i = next_.fetch_add(1)) {
+      if (failed_.load(std::memory_order_relaxed)) continue;
       try {
-        (*fn_)(i);
+        fn_(i);
       } catch (...) {
         if (!failed_.exchange(true)) error_ = std::current_exception();
       }
     }
-    before_the_end();
-    if (left_.fetch_sub(1, std::memory_order_acq_rel) == 1) left_.notify_one();
+  }
+  /// The same for another thread, on the clock.
+  void help() {
+    const auto since = now();
+    work();
+    helped_.fetch_add(now() - since, std::memory_order_relaxed);
   }
 
-  FunctionRef<void(int)>* fn_ = nullptr;
-  int shards_ = 0;
-  std::atomic<std::int64_t> next_{0};
-  std::atomic<int> left_{0};
+  // Helpers hold the job while they may look at it; the caller waits for them.
+  void hold() { helpers_.fetch_add(1, std::memory_order_relaxed); }
+  void let_go() { helpers_.fetch_sub(1); }
+  bool held() const { return helpers_.load() > 0; }
+
+  std::int64_t helped() const { return helped_.load(std::memory_order_relaxed); }
+  std::exception_ptr error() { return std::move(error_); }
+
+ private:
+  FunctionRef<void(int)>& fn_;
+  const int shards_;
+  std::atomic<int> next_{0};
+  std::atomic<int> helpers_{0};
   std::atomic<std::int64_t> helped_{0};
   std::atomic<bool> failed_{false};
   std::exception_ptr error_;
-  std::atomic<int> holders_{0};
 };
 
-struct IntraOpPool::Jobs {
-  Job* take() {
-    const std::lock_guard guard(mutex);
-    if (!free.empty()) {
-      auto* job = free.back();
-      free.pop_back();
-      return job;
-    }
-    all.push_back(std::make_unique<Job>());
-    free.reserve(all.size());
-    return all.back().get();
-  }
-  void drop(Job* job) {
-    if (!job->drop()) return;
-    const std::lock_guard guard(mutex);
-    free.push_back(job);
+/// The jobs that could use a thread.
+class IntraOpPool::OpenJobs {
+ public:
+  explicit OpenJobs(int threads) : threads_(threads) { open_.reserve(64); }
+
+  /// Returns how many threads to wake: no more than are not on their way already.
+  int add(Job& job, int wanted) {
+    const std::lock_guard guard(mutex_);
+    open_.push_back(&job);
+    const auto woken = std::min(wanted, threads_ - waking_);
+    waking_ += woken;
+    return woken;
   }
 
-  std::mutex mutex;
-  std::vector<std::unique_ptr<Job>> all;
-  std::vector<Job*> free;
+  void remove(Job& job) {
+    const std::lock_guard guard(mutex_);
+    std::erase(open_, &job);
+  }
+
+  /// What a thread does that has been woken.
+  void help() {
+    {
+      const std::lock_guard guard(mutex_);
+      --waking_;
+    }
+    while (auto* job = hold_one()) {
+      job->help();
+      job->let_go();
+      // The job may be gone by now; whoever waits for one looks again.
+      if (waiting_.load() > 0) {
+        { const std::lock_guard guard(mutex_); }
+        changed_.notify_all();
+      }
+    }
+  }
+
+  void wait_for_helpers(const Job& job) {
+    for (int i = 0; i < kSpins && job.held(); ++i) relax();
+    if (job.held()) {
+      const auto since = now();
+      ++waiting_;
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] { return !job.held(); });
+      --waiting_;
+      borrowed -= now() - since;
+    }
+    borrowed += job.helped();
+  }
+
+ private:
+  Job* hold_one() {
+    const std::lock_guard guard(mutex_);
+    const auto found = std::ranges::find_if(open_, [](const Job* job) { return job->open(); });
+    if (found == open_.end()) return nullptr;
+    (*found)->hold();
+    return *found;
+  }
+
+  const int threads_;  // of the pool
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::atomic<int> waiting_{0};  // callers
+  std::vector<Job*> open_;
+  int waking_ = 0;  // threads that will look at the jobs soon
 };
 
 IntraOpPool::IntraOpPool(const std::string& name, int threads) : threads_(threads) {
   if (threads < 1)
     fail(Code::invalid_argument, "intra_op must be at least 1 thread, but is ", threads);
-  jobs_ = std::make_unique<Jobs>();
+  jobs_ = std::make_unique<OpenJobs>(threads - 1);
   pool_ = std::make_unique<Threads>(name, threads - 1);
   eigen_ = std::make_unique<Eigen::ThreadPoolDevice>(pool_.get(), threads);
 }
@@ -218,18 +230,13 @@ void IntraOpPool::run(int shards, FunctionRef<void(int)> fn) {
     for (int i = 0; i < shards; ++i) fn(i);
     return;
   }
-  auto* job = jobs_->take();
-  job->begin(shards, fn, helpers + 1);
-  for (int i = 0; i < helpers; ++i)
-    pool_->Schedule([job, jobs = jobs_.get()] {
-      job->help();
-      jobs->drop(job);
-    });
-  job->work();
-  job->wait();
-  const auto error = job->take_error();
-  jobs_->drop(job);
-  if (error) std::rethrow_exception(error);
+  Job job(shards, fn);
+  for (int wake = jobs_->add(job, helpers); wake > 0; --wake)
+    pool_->Schedule([jobs = jobs_.get()] { jobs->help(); });
+  job.work();
+  jobs_->remove(job);
+  jobs_->wait_for_helpers(job);
+  if (const auto error = job.error()) std::rethrow_exception(error);
 }
 
 Eigen::ThreadPoolDevice& IntraOpPool::eigen() { return *eigen_; }

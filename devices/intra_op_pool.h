@@ -40,11 +40,11 @@ class IntraOpPool final : public IntraOp {
  private:
   class Threads;
   class Job;
-  struct Jobs;
+  class OpenJobs;
 
   int threads_;
-  std::unique_ptr<Jobs> jobs_;
-  std::unique_ptr<Threads> pool_;  // ends before the jobs that it may still look at
+  std::unique_ptr<OpenJobs> jobs_;
+  std::unique_ptr<Threads> pool_;  // ends before the jobs that it may still look for
   std::unique_ptr<Eigen::ThreadPoolDevice> eigen_;
 };
 

@@ -6,9 +6,10 @@
 set(prefix "${work}/prefix")
 set(consumer "${work}/build")
 file(REMOVE_RECURSE "${work}")
+file(MAKE_DIRECTORY "${work}")
 
 function(run)
-  execute_process(COMMAND ${ARGN} COMMAND_ERROR_IS_FATAL ANY)
+  execute_process(COMMAND ${ARGN} WORKING_DIRECTORY "${work}" COMMAND_ERROR_IS_FATAL ANY)
 endfunction()
 
 run("${CMAKE_COMMAND}" --install "${build}" --prefix "${prefix}")
@@ -16,4 +17,4 @@ run("${CMAKE_COMMAND}" -G Ninja -S "${CMAKE_CURRENT_LIST_DIR}" -B "${consumer}"
   "-DCMAKE_PREFIX_PATH=${prefix}" "-DCMAKE_CXX_COMPILER=${compiler}"
   "-DCMAKE_BUILD_TYPE=${type}" "-DCMAKE_CXX_COMPILER_LAUNCHER=${launcher}")
 run("${CMAKE_COMMAND}" --build "${consumer}")
-run("${consumer}/consumer" "${work}/checkpoints")
+run("${consumer}/consumer")

@@ -8,6 +8,15 @@ set(consumer "${work}/build")
 file(REMOVE_RECURSE "${work}")
 file(MAKE_DIRECTORY "${work}")
 
+# The program is the one that the README shows.
+file(READ "${CMAKE_CURRENT_LIST_DIR}/main.cpp" program)
+string(REGEX REPLACE "^//[^\n]*\n" "" program "${program}")
+file(READ "${CMAKE_CURRENT_LIST_DIR}/../../README.md" readme)
+string(FIND "${readme}" "${program}" position)
+if(position EQUAL -1)
+  message(FATAL_ERROR "README.md does not show the program tests/install/main.cpp as it is")
+endif()
+
 function(run)
   execute_process(COMMAND ${ARGN} WORKING_DIRECTORY "${work}" COMMAND_ERROR_IS_FATAL ANY)
 endfunction()

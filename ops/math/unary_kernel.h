@@ -21,14 +21,21 @@ KernelPtr gradient_kernel(const KernelInit& init, simd::GradientLoop loop, doubl
 template <auto kFast>
 constexpr bool kHasFast = !std::is_null_pointer_v<decltype(kFast)>;
 
+/// The loop of the function F over T, from the table where that has it.
+template <class F, auto kFast, class T>
+simd::UnaryLoop unary_loop() {
+  if constexpr (std::is_same_v<T, float> && kHasFast<kFast>)
+    return simd::elementwise().*kFast;
+  else
+    return simd::portable::unary_loop<F, T>;
+}
+
 /// The kernel of the function F of one floating value.
 template <class F, auto kFast>
 KernelPtr floating_unary_cpu(const KernelInit& init) {
+  const bool fast = kHasFast<kFast> && init.dtype() == DType::float32;
   return dispatch_floating(init.dtype(), init.node.op->name, [&]<class T>() {
-    if constexpr (std::is_same_v<T, float> && kHasFast<kFast>)
-      return unary_kernel(init, simd::elementwise().*kFast, 2);
-    else
-      return unary_kernel(init, simd::portable::unary_loop<F, T>, 20);
+    return unary_kernel(init, unary_loop<F, kFast, T>(), fast ? 2 : 20);
   });
 }
 

@@ -87,8 +87,8 @@ using Reader = caf::typed_actor<caf::replies_to<next_atom>::with<RecordBlock>,
 ///                                         the code and words of the reason of the close
 ///   (attach)                  -> ok       the sender is a producer from now on. A producer that
 ///                                         ends without a word closes the queue with its failure.
-///   (detach, reason)          -> ok       the sender has no more. When the last producer is gone
-///                                         the queue closes, with the first failure if there is one
+///   (detach, reason)          -> ok       the sender has no more. The queue closes when the last
+///                                         producer is gone, or at once when the reason is a failure
 ///   (close, request)          -> ok
 ///   (status)                  -> status
 using Queue = caf::typed_actor<

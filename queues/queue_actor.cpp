@@ -2,13 +2,12 @@
 
 #include <caf/actor.hpp>
 #include <caf/actor_cast.hpp>
-#include <caf/actor_clock.hpp>
-#include <caf/mailbox_element.hpp>
-#include <caf/message_view.hpp>
 #include <caf/system_messages.hpp>
 #include <caf/typed_event_based_actor.hpp>
 #include <caf/typed_response_promise.hpp>
 #include <utility>
+
+#include "troupe/messages/tick.h"
 
 namespace troupe {
 namespace {
@@ -21,16 +20,13 @@ void watch(Self self, const caf::strong_actor_ptr& actor) {
     self->monitor(caf::actor_cast<caf::actor>(actor));
 }
 
-/// Makes sure that a message wakes us when the next deadline is due. It is not
-/// part of the public interface, so it arrives at the default handler.
+/// Makes sure that a tick wakes us when the next deadline is due.
 void set_timer(Self self) {
   auto& q = self->state;
   const auto next = q.core->next_deadline();
   if (!next || (q.timer && *q.timer <= *next)) return;
   q.timer = next;
-  self->clock().schedule_message(
-      *next, self->ctrl(),
-      caf::make_mailbox_element(self->ctrl(), caf::make_message_id(), {}, caf::tick_atom_v));
+  tick_at(self, *next);
 }
 
 /// A promise, and the completion that keeps it.
@@ -58,15 +54,11 @@ Queue::behavior_type queue_behavior(Self self, std::string kind, QueueOptions op
     self->state.watched.erase(down.source);
     self->state.core->lost(down.source, down.reason);
   });
-  self->set_default_handler(
-      [self](caf::scheduled_actor* actor, caf::message_view& view) -> caf::result<caf::message> {
-        if (!view.content().match_elements<caf::tick_atom>())
-          return caf::print_and_drop(actor, view);
-        self->state.timer.reset();
-        self->state.core->expire();
-        set_timer(self);
-        return caf::message();
-      });
+  on_tick(self, [self] {
+    self->state.timer.reset();
+    self->state.core->expire();
+    set_timer(self);
+  });
   return {
       [self](enqueue_atom, ElementBlock& block,
              const EnqueueOptions& options) -> caf::result<caf::ok_atom> {

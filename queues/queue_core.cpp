@@ -86,7 +86,7 @@ void QueueCore::attach(const caf::actor_addr& producer, Done done) {
   if (!producer)
     return done(fault(Code::invalid_argument, title_, ": a producer without an address attached"));
   if (closing_) return done(closed_fault());
-  producers_.insert(producer);
+  if (producers_.insert(producer).second) ++attached_;
   done({});
 }
 
@@ -94,10 +94,10 @@ void QueueCore::detach(const caf::actor_addr& producer, const CloseReason& reaso
   if (producers_.erase(producer) == 0)
     return done(fault(Code::failed_precondition, title_,
                       ": an actor that is not attached as a producer detached"));
-  if (reason.failed())
-    close({.cancel_pending = true, .reason = reason}, [](const caf::error&) {});
-  else if (producers_.empty() && !closing_)
-    close({.cancel_pending = false, .reason = reason}, [](const caf::error&) {});
+  // After the close a producer may well fail: with the news that the queue is closed.
+  const bool last = producers_.empty() && attached_ >= options_.producers;
+  if (!closing_ && (reason.failed() || last))
+    close({.cancel_pending = reason.failed(), .reason = reason}, [](const caf::error&) {});
   done({});
 }
 
@@ -105,7 +105,7 @@ void QueueCore::lost(const caf::actor_addr& actor, const caf::error& reason) {
   for (auto& waiting : dequeues_)
     if (waiting.client == actor) put_back(waiting);
   std::erase_if(dequeues_, [&](const auto& waiting) { return waiting.client == actor; });
-  if (producers_.erase(actor) > 0) {
+  if (producers_.erase(actor) > 0 && !closing_) {
     const auto error = reason ? to_error(reason) : Error(Code::unavailable, "it quit");
     const auto code = error.code() == Code::unknown ? Code::unavailable : error.code();
     close(

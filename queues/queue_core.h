@@ -30,6 +30,9 @@ struct QueueOptions {
   std::string name = "queue";
   std::int64_t capacity = 1024;      ///< elements, at least 1, or kUnbounded
   std::uint64_t capacity_bytes = 0;  ///< bytes of the elements inside; 0 for no bound
+  /// How many producers will attach. Before they all have, the queue does not close
+  /// for want of producers: a quick one may detach before a slow one attaches.
+  std::int64_t producers = 1;
   /// What every element must look like. Empty: like the first one that comes.
   std::vector<QueueComponent> components;
 };
@@ -73,6 +76,8 @@ class QueueCore {
   void close(const CloseRequest& request, Done done);
 
   void attach(const caf::actor_addr& producer, Done done);
+  /// A failure closes the queue at once and cancels the enqueues that wait; the
+  /// end of the data closes it when the last producer detaches.
   void detach(const caf::actor_addr& producer, const CloseReason& reason, Done done);
 
   /// An actor has ended: it gets no more batches, and if it is still a producer
@@ -143,6 +148,7 @@ class QueueCore {
   std::deque<WaitingEnqueue> enqueues_;
   std::deque<WaitingDequeue> dequeues_;
   std::set<caf::actor_addr> producers_;
+  std::int64_t attached_ = 0;  // producers, ever
   std::uint64_t bytes_ = 0;
   bool closing_ = false;  // a close is in the list, or in force
   bool closed_ = false;

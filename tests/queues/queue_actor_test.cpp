@@ -14,14 +14,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-/// An actor that asks the queue what it is told to, under its own address.
-struct Client {
-  caf::actor actor;
-  std::shared_ptr<test::Answer<caf::ok_atom>> attached =
-      std::make_shared<test::Answer<caf::ok_atom>>();
-  std::shared_ptr<test::Answer<Batch>> batch = std::make_shared<test::Answer<Batch>>();
-};
-
 class QueueActor : public test::ActorTest {
  protected:
   // Whoever still waits is answered, so that every actor can end.
@@ -36,39 +28,11 @@ class QueueActor : public test::ActorTest {
   auto close() { return ask<caf::ok_atom>(queue, caf::close_atom_v, CloseRequest{}); }
   QueueStatus status() { return *ask<QueueStatus>(queue, status_atom_v)->value; }
 
-  /// A client does (attach), (dequeue) and (detach, reason) as its test says.
-  Client client() {
-    Client c;
-    c.actor = spawn([queue = queue, attached = c.attached,
-                     batch = c.batch](caf::event_based_actor* self) -> caf::behavior {
-      const auto keep = [](auto answer, auto value) { answer->value = std::move(value); };
-      const auto failed = [](auto answer) {
-        return [answer](const caf::error& error) { answer->fault = error; };
-      };
-      const auto ok = [attached, keep](caf::ok_atom) { keep(attached, caf::ok_atom_v); };
-      return {
-          [=](attach_atom) {
-            self->request(queue, caf::infinite, attach_atom_v).then(ok, failed(attached));
-          },
-          [=](dequeue_atom, const DequeueRequest& request) {
-            self->request(queue, caf::infinite, dequeue_atom_v, request)
-                .then([=](const Batch& b) { keep(batch, b); }, failed(batch));
-          },
-          [=](detach_atom, const CloseReason& reason) {
-            self->request(queue, caf::infinite, detach_atom_v, reason).then(ok, failed(attached));
-          },
-      };
-    });
-    return c;
+  auto attach(const caf::actor& producer) {
+    return ask_as<caf::ok_atom>(producer, queue, attach_atom_v);
   }
-  template <class... Words>
-  void tell(const Client& c, Words... words) {
-    caf::anon_send(c.actor, words...);
-    settle();
-  }
-  void kill(const Client& c, caf::error reason) {
-    caf::anon_send(c.actor, caf::exit_msg{c.actor.address(), std::move(reason)});
-    settle();
+  auto detach(const caf::actor& producer, const CloseReason& reason = {}) {
+    return ask_as<caf::ok_atom>(producer, queue, detach_atom_v, reason);
   }
 
   static QueueOptions options() {
@@ -115,10 +79,10 @@ TEST_F(QueueActor, KeepsDeadlinesItself) {
 
 TEST_F(QueueActor, DropsAConsumerThatDiesAndKeepsTheElements) {
   const auto consumer = client();
-  tell(consumer, dequeue_atom_v, DequeueRequest{2});
+  ask_as<Batch>(consumer, queue, dequeue_atom_v, DequeueRequest{2});
   enqueue({1});
   EXPECT_EQ(status().size, 0);
-  kill(consumer, caf::exit_reason::kill);
+  kill(consumer);
   EXPECT_EQ(status().size, 1);
   EXPECT_EQ(status().waiting_dequeues, 0);
   EXPECT_THAT(test::numbers(*dequeue(1)->value), ElementsAre(1));
@@ -133,23 +97,37 @@ TEST_F(QueueActor, WaitsForElementsFedByHand) {
 TEST_F(QueueActor, ClosesWhenItsLastProducerDetaches) {
   const auto first = client();
   const auto second = client();
-  tell(first, attach_atom_v);
-  tell(second, attach_atom_v);
+  attach(first);
+  attach(second);
   EXPECT_EQ(status().producers, 2);
   const auto batch = dequeue(1);
-  tell(first, detach_atom_v, CloseReason{});
+  detach(first);
   EXPECT_TRUE(batch->pending());
-  tell(second, detach_atom_v, CloseReason{});
+  detach(second);
   EXPECT_EQ(code_of(batch->fault), Code::out_of_range);
+}
+
+TEST_F(QueueActor, WaitsForTheProducersThatAreToCome) {
+  auto two = options();
+  two.producers = 2;
+  queue = spawn(fifo_queue, two);
+  const auto quick = client();
+  attach(quick);
+  detach(quick);
+  EXPECT_FALSE(status().closed);
+  const auto slow = client();
+  attach(slow);
+  detach(slow);
+  EXPECT_TRUE(status().closed);
 }
 
 TEST_F(QueueActor, ClosesAtOnceWhenAProducerFails) {
   const auto first = client();
   const auto second = client();
-  tell(first, attach_atom_v);
-  tell(second, attach_atom_v);
+  attach(first);
+  attach(second);
   const auto batch = dequeue(1);
-  tell(first, detach_atom_v, CloseReason{Code::data_loss, "a.txt:7: not a number"});
+  detach(first, CloseReason{Code::data_loss, "a.txt:7: not a number"});
   EXPECT_EQ(code_of(batch->fault), Code::data_loss);
   EXPECT_THAT(batch->words(), HasSubstr("a.txt:7: not a number; therefore FIFOQueue 'examples'"));
   EXPECT_EQ(code_of(enqueue({1})->fault), Code::cancelled);
@@ -157,9 +135,11 @@ TEST_F(QueueActor, ClosesAtOnceWhenAProducerFails) {
 
 TEST_F(QueueActor, ClosesWithTheFailureOfAProducerThatDies) {
   const auto producer = client();
-  tell(producer, attach_atom_v);
+  attach(producer);
   const auto batch = dequeue(1);
-  kill(producer, fault(Code::internal, "decoder: out of ideas"));
+  const auto reason = fault(Code::internal, "decoder: out of ideas");
+  caf::anon_send(producer, caf::exit_msg{producer.address(), reason});
+  settle();
   EXPECT_EQ(code_of(batch->fault), Code::internal);
   EXPECT_THAT(batch->words(), HasSubstr("a producer of FIFOQueue 'examples' ended without a word: "
                                         "decoder: out of ideas"));
@@ -168,14 +148,11 @@ TEST_F(QueueActor, ClosesWithTheFailureOfAProducerThatDies) {
 TEST_F(QueueActor, TakesNoProducersAfterTheClose) {
   close();
   const auto producer = client();
-  tell(producer, attach_atom_v);
-  EXPECT_EQ(code_of(producer.attached->fault), Code::cancelled);
+  EXPECT_EQ(code_of(attach(producer)->fault), Code::cancelled);
 }
 
 TEST_F(QueueActor, DoesNotLetAStrangerDetach) {
-  const auto stranger = client();
-  tell(stranger, detach_atom_v, CloseReason{});
-  EXPECT_EQ(code_of(stranger.attached->fault), Code::failed_precondition);
+  EXPECT_EQ(code_of(detach(client())->fault), Code::failed_precondition);
 }
 
 TEST_F(QueueActor, AnswersEverybodyWhenItEnds) {

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <caf/error.hpp>
+#include <caf/typed_response_promise.hpp>
+#include <deque>
+#include <memory>
+
+#include "troupe/actors/readers/record_source.h"
+#include "troupe/messages/protocol.h"
+
+namespace troupe {
+
+struct ReaderOptions {
+  BlockLimits limits{};
+  std::size_t read_ahead = 2;  ///< blocks that are ready before somebody asks for them
+};
+
+/// The state of a reader actor.
+struct ReaderState {
+  static constexpr const char* name = "troupe.reader";
+  using Promise = caf::typed_response_promise<RecordBlock>;
+
+  /// Nobody waits for ever on a reader that is gone.
+  ~ReaderState();
+
+  std::shared_ptr<RecordSource> source;
+  std::deque<RecordBlock> ready;
+  std::deque<Promise> waiting;  // only while nothing is ready
+  caf::error end;               // why no more blocks come
+  std::uint64_t sequence = 0;
+  bool reading = false;  // a tick is on its way
+};
+
+/// Reads blocks of records ahead and hands them to whoever asks, in order.
+///
+/// Reading blocks its thread, so spawn it detached; the source belongs to it from
+/// then on:
+///
+///   auto source = std::make_shared<TextLineSource>(options);
+///   Reader reader = system.spawn<caf::detached>(record_reader, source, ReaderOptions{});
+Reader::behavior_type record_reader(Reader::stateful_pointer<ReaderState> self,
+                                    std::shared_ptr<RecordSource> source, ReaderOptions options);
+
+}  // namespace troupe

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "troupe/messages/payloads.h"
+
+namespace troupe {
+
+/// How much a block of records may hold: whichever is reached first, but one
+/// record in any case.
+struct BlockLimits {
+  std::size_t records = 128;
+  std::size_t bytes = std::size_t{1} << 20;
+};
+
+/// Where one stream of records goes on.
+struct StreamPosition {
+  std::uint64_t file = 0;    ///< position in the epoch's order of the files
+  std::uint64_t offset = 0;  ///< byte in the file, decompressed
+  std::int64_t record = 1;   ///< its number: the line
+  std::uint64_t skip = 0;    ///< records from there on that have been given out already
+  friend bool operator==(const StreamPosition&, const StreamPosition&) = default;
+};
+
+/// Where a source goes on; a string that a checkpoint can hold.
+struct SourcePosition {
+  std::uint64_t epoch = 0;  ///< from 0
+  std::vector<StreamPosition> streams;
+
+  /// "epoch 1; file 0 offset 4711 record 12 skip 0", one part for each stream.
+  std::string str() const;
+  /// The inverse of str(). Throws data_loss.
+  static SourcePosition parse(std::string_view text);
+  friend bool operator==(const SourcePosition&, const SourcePosition&) = default;
+};
+
+/// Turns something outside into records, block by block, in the thread of the
+/// caller: what a reader actor runs. Derive from it to read a format of your own.
+///
+/// A source never copies a record: runs share the buffer that was read.
+class RecordSource {
+ public:
+  virtual ~RecordSource() = default;
+
+  /// Replaces `streams` by the next records, the same number for each stream and
+  /// at least one; false at the end of the data. Records of two files never share
+  /// a run. After an exception the source may not be used any more.
+  virtual bool read(std::vector<RecordRun>& streams, const BlockLimits& limits) = 0;
+
+  /// Where the next read goes on.
+  virtual SourcePosition position() const = 0;
+  /// Goes on where another source of the same files was.
+  virtual void seek(const SourcePosition& position) = 0;
+
+  /// Starts again from the first record, with the files in the given order
+  /// (positions in the original order; empty for that order).
+  virtual void restart(std::span<const std::size_t> order) = 0;
+  virtual std::size_t file_count() const { return 1; }
+
+  /// "lines of 2 files (a.txt, b.txt)", for messages.
+  virtual std::string describe() const = 0;
+};
+
+/// `order` if it names each of `count` files once, their own order if it is empty.
+/// Throws invalid_argument.
+std::vector<std::size_t> file_order(std::span<const std::size_t> order, std::size_t count);
+
+}  // namespace troupe

@@ -1,0 +1,65 @@
+#include "troupe/actors/readers/repeat_source.h"
+
+#include <utility>
+
+#include "troupe/ops/error.h"
+#include "troupe/ops/random.h"
+
+namespace troupe {
+namespace {
+
+std::vector<std::size_t> shuffled(std::size_t count, std::uint64_t seed, std::uint64_t epoch) {
+  auto order = file_order({}, count);
+  RandomStream random(seed_for(seed, "file order"), epoch);
+  for (std::size_t i = count; i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
+  return order;
+}
+
+}  // namespace
+
+RepeatSource::RepeatSource(std::unique_ptr<RecordSource> source, RepeatOptions options)
+    : source_(std::move(source)), options_(options) {
+  if (options_.epochs < 1 && options_.epochs != RepeatOptions::kForever)
+    fail(Code::invalid_argument, "epochs must be at least 1 (or RepeatOptions::kForever), not ",
+         options_.epochs);
+  start_epoch(0);
+}
+
+void RepeatSource::start_epoch(std::uint64_t epoch) {
+  epoch_ = epoch;
+  any_ = false;
+  if (options_.shuffle_files)
+    source_->restart(shuffled(source_->file_count(), options_.seed, epoch));
+  else
+    source_->restart({});
+}
+
+bool RepeatSource::read(std::vector<RecordRun>& streams, const BlockLimits& limits) {
+  while (!source_->read(streams, limits)) {
+    const auto next = epoch_ + 1;
+    const bool last = options_.epochs != RepeatOptions::kForever &&
+                      next >= static_cast<std::uint64_t>(options_.epochs);
+    if (last || !any_) return false;  // an empty epoch would repeat itself for ever
+    start_epoch(next);
+  }
+  any_ = true;
+  return true;
+}
+
+SourcePosition RepeatSource::position() const {
+  auto position = source_->position();
+  position.epoch = epoch_;
+  return position;
+}
+
+void RepeatSource::seek(const SourcePosition& position) {
+  start_epoch(position.epoch);
+  any_ = true;
+  auto inner = position;
+  inner.epoch = 0;
+  source_->seek(inner);
+}
+
+void RepeatSource::restart(std::span<const std::size_t>) { start_epoch(0); }
+
+}  // namespace troupe

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <memory>
+
+#include "troupe/actors/readers/record_source.h"
+
+namespace troupe {
+
+struct RepeatOptions {
+  static constexpr std::int64_t kForever = -1;
+
+  std::int64_t epochs = kForever;  ///< how often all records are read, or kForever
+  bool shuffle_files = false;      ///< each epoch in another order of the files
+  std::uint64_t seed = 0;          ///< of those orders
+};
+
+/// Reads a source again and again.
+class RepeatSource : public RecordSource {
+ public:
+  /// Throws invalid_argument for less than one epoch.
+  RepeatSource(std::unique_ptr<RecordSource> source, RepeatOptions options);
+
+  bool read(std::vector<RecordRun>& streams, const BlockLimits& limits) override;
+  SourcePosition position() const override;
+  void seek(const SourcePosition& position) override;
+  /// Starts the first epoch again; the order of the files is the epochs' own.
+  void restart(std::span<const std::size_t> order) override;
+  std::size_t file_count() const override { return source_->file_count(); }
+  std::string describe() const override { return source_->describe(); }
+
+ private:
+  void start_epoch(std::uint64_t epoch);
+
+  std::unique_ptr<RecordSource> source_;
+  RepeatOptions options_;
+  std::uint64_t epoch_ = 0;
+  bool any_ = false;  // whether this epoch had a record
+};
+
+}  // namespace troupe

@@ -102,11 +102,9 @@ struct Shard {
   std::int64_t images = 0;
 };
 
-/// Two shards for each thread, so that one that comes late does not hold up the
-/// others; but no more than images, or than it is worth.
+/// As many shards as there are threads, but no more than images or than it is worth.
 std::vector<Shard> share_out(const Convolution& c, int threads) {
-  const auto most = threads > 1 ? 2 * threads : 1;
-  const auto count = worthwhile_shards(c.cycles(), std::min<std::int64_t>(c.batch, most));
+  const auto count = worthwhile_shards(c.cycles(), std::min<std::int64_t>(c.batch, threads));
   std::vector<Shard> shards;
   for (int i = 0; i < count; ++i) {
     const auto begin = c.batch * i / count;

@@ -21,43 +21,25 @@ KernelPtr gradient_kernel(const KernelInit& init, simd::GradientLoop loop, doubl
 template <auto kFast>
 constexpr bool kHasFast = !std::is_null_pointer_v<decltype(kFast)>;
 
-/// The loop of the function F over T, from the table where that has it.
-template <class F, auto kFast, class T>
-simd::UnaryLoop unary_loop() {
-  if constexpr (std::is_same_v<T, float> && kHasFast<kFast>)
-    return simd::elementwise().*kFast;
-  else
-    return simd::portable::unary_loop<F, T>;
-}
-
-/// What a value costs. Beside the table there are float64 and libm.
-template <class F, auto kFast, class T>
-constexpr double cycles() {
-  return F::kCycles * (std::is_same_v<T, float> && kHasFast<kFast> ? 1 : 8);
-}
-
 /// The kernel of the function F of one floating value.
 template <class F, auto kFast>
-KernelPtr floating_unary_cpu(const KernelInit& init, double p = 0, double q = 0) {
+KernelPtr floating_unary_cpu(const KernelInit& init) {
   return dispatch_floating(init.dtype(), init.node.op->name, [&]<class T>() {
-    return unary_kernel(init, unary_loop<F, kFast, T>(), cycles<F, kFast, T>(), p, q);
+    if constexpr (std::is_same_v<T, float> && kHasFast<kFast>)
+      return unary_kernel(init, simd::elementwise().*kFast, 2);
+    else
+      return unary_kernel(init, simd::portable::unary_loop<F, T>, 20);
   });
 }
 
-/// The loop of the gradient F over T, likewise.
-template <class F, auto kFast, class T>
-simd::GradientLoop gradient_loop() {
-  if constexpr (std::is_same_v<T, float>)
-    return simd::elementwise().*kFast;
-  else
-    return simd::portable::gradient_loop<F, T>;
-}
-
-/// The kernel of the gradient F for two inputs of one shape.
+/// The kernel of the gradient F for two inputs of one shape, likewise.
 template <class F, auto kFast>
-KernelPtr gradient_cpu(const KernelInit& init, double p = 0, double q = 0) {
+KernelPtr gradient_cpu(const KernelInit& init) {
   return dispatch_floating(init.dtype(), init.node.op->name, [&]<class T>() {
-    return gradient_kernel(init, gradient_loop<F, kFast, T>(), cycles<F, kFast, T>(), p, q);
+    if constexpr (std::is_same_v<T, float>)
+      return gradient_kernel(init, simd::elementwise().*kFast, 1);
+    else
+      return gradient_kernel(init, simd::portable::gradient_loop<F, T>, 4);
   });
 }
 
@@ -72,7 +54,7 @@ constexpr OpDef gradient_op(std::string_view name) {
           .min_inputs = 2,
           .max_inputs = 2,
           .infer = gradient_shape,
-          .cpu = [](const KernelInit& init) { return gradient_cpu<F, kFast>(init); },
+          .cpu = gradient_cpu<F, kFast>,
           .in_place = true};
 }
 
@@ -83,7 +65,7 @@ constexpr OpDef floating_unary(std::string_view name, GradientList (*gradient)(c
           .min_inputs = 1,
           .max_inputs = 1,
           .infer = floating_unary_shape,
-          .cpu = [](const KernelInit& init) { return floating_unary_cpu<F, kFast>(init); },
+          .cpu = floating_unary_cpu<F, kFast>,
           .gradient = gradient,
           .in_place = true};
 }

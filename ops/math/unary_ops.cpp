@@ -11,15 +11,15 @@ namespace {
 using simd::Elementwise;
 namespace fn = simd::portable;
 
-struct Sin : fn::Costly {
+struct Sin {
   static float of(float x, float, float) { return __builtin_sinf(x); }
   static double of(double x, double, double) { return __builtin_sin(x); }
 };
-struct Cos : fn::Costly {
+struct Cos {
   static float of(float x, float, float) { return __builtin_cosf(x); }
   static double of(double x, double, double) { return __builtin_cos(x); }
 };
-struct Erf : fn::Costly {
+struct Erf {
   static float of(float x, float, float) { return __builtin_erff(x); }
   static double of(double x, double, double) { return __builtin_erf(x); }
 };
@@ -34,7 +34,10 @@ void numeric_shape(InferContext& c) {
 template <class F, auto kFast>
 KernelPtr numeric_unary_cpu(const KernelInit& init) {
   return dispatch_numeric(init.dtype(), init.node.op->name, [&]<class T>() {
-    return unary_kernel(init, unary_loop<F, kFast, T>(), cycles<F, kFast, T>());
+    if constexpr (std::is_same_v<T, float>)
+      return unary_kernel(init, simd::elementwise().*kFast, 1);
+    else
+      return unary_kernel(init, fn::unary_loop<F, T>, 2);
   });
 }
 

@@ -180,8 +180,7 @@ std::optional<bool> killed_at_system_call(int n, Work work) {
   int status = 0;
   ::waitpid(child, &status, 0);
   if (WIFEXITED(status)) return std::nullopt;
-  // The child stops before and after each call.
-  for (int stops = 0; stops < 2 * n - 1; ++stops) {
+  for (int call = 0; call < n; ++call) {
     ::ptrace(PTRACE_SYSCALL, child, nullptr, nullptr);
     ::waitpid(child, &status, 0);
     if (WIFEXITED(status) || WIFSIGNALED(status)) return false;

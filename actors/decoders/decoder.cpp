@@ -1,0 +1,136 @@
+#include "troupe/actors/decoders/decoder.h"
+
+#include <caf/typed_event_based_actor.hpp>
+#include <utility>
+
+#include "troupe/messages/answer.h"
+
+namespace troupe {
+namespace {
+
+using Self = Decoder::stateful_pointer<DecoderState>;
+
+void advance(Self self);
+
+/// Tells the queue that we are through, and whoever started us.
+void finish(Self self) {
+  auto& d = self->state;
+  d.running = false;
+  const auto why = to_error(d.end);
+  CloseReason reason{why.code(), why.what()};
+  if (const auto report = d.decoder->report(); !reason.failed() && !report.empty())
+    reason.message += "; " + report;
+  const auto answer = [self, failed = reason.failed()] {
+    auto& d = self->state;
+    auto promise = std::exchange(d.started, {});  // which would keep us alive
+    if (failed)
+      promise.deliver(d.end);
+    else
+      promise.deliver(d.records);
+  };
+  self->request(d.queue, caf::infinite, detach_atom_v, reason)
+      .then([answer](caf::ok_atom) { answer(); }, [answer](const caf::error&) { answer(); });
+}
+
+/// No more blocks: what is in the queue's hands is still waited for.
+void end(Self self, caf::error why) {
+  auto& d = self->state;
+  if (!d.end) d.end = std::move(why);
+  d.ahead.reset();
+  advance(self);
+}
+
+void ask(Self self) {
+  auto& d = self->state;
+  d.asking = true;
+  self->request(d.reader, caf::infinite, next_atom_v)
+      .then(
+          [self](RecordBlock& block) {
+            auto& d = self->state;
+            d.asking = false;
+            if (!d.end) d.ahead = std::move(block);
+            advance(self);
+          },
+          [self](caf::error& why) {
+            auto& d = self->state;
+            d.asking = false;
+            end(self, std::move(why));
+          });
+}
+
+void enqueue(Self self, ElementBlock block) {
+  auto& d = self->state;
+  d.enqueuing = true;
+  const auto count = block.elements.size();
+  self->request(d.queue, caf::infinite, enqueue_atom_v, std::move(block), EnqueueOptions{})
+      .then(
+          [self, count](caf::ok_atom) {
+            auto& d = self->state;
+            d.enqueuing = false;
+            d.records += count;
+            advance(self);
+          },
+          [self](caf::error& why) {
+            self->state.enqueuing = false;
+            end(self, std::move(why));
+          });
+}
+
+/// Does what can be done now.
+void advance(Self self) {
+  auto& d = self->state;
+  if (!d.running) return;
+  if (d.ahead && !d.enqueuing) {
+    const auto block = std::move(*d.ahead);
+    d.ahead.reset();
+    ask(self);
+    try {
+      enqueue(self, d.decoder->decode(block));
+    } catch (...) {
+      end(self, current_fault());
+    }
+    return;
+  }
+  if (d.end) {
+    // The end of the data waits for what the queue is taking; a failure does not.
+    if (!d.enqueuing || code_of(d.end) != Code::out_of_range) finish(self);
+  } else if (!d.ahead && !d.asking) {
+    ask(self);
+  }
+}
+
+}  // namespace
+
+DecoderState::~DecoderState() {
+  if (started.pending()) started.deliver(fault(Code::cancelled, "the decoder has been stopped"));
+}
+
+Decoder::behavior_type decoder(Self self, Reader reader, Queue queue,
+                               std::shared_ptr<TupleDecoder> tuple) {
+  self->state.reader = std::move(reader);
+  self->state.queue = std::move(queue);
+  self->state.decoder = std::move(tuple);
+  return {
+      [self](start_atom) -> caf::result<std::uint64_t> {
+        auto& d = self->state;
+        if (d.end) return d.end;
+        if (d.running) return fault(Code::failed_precondition, "the decoder is running already");
+        d.running = true;
+        d.started = self->make_response_promise<std::uint64_t>();
+        self->request(d.queue, caf::infinite, attach_atom_v)
+            .then([self](caf::ok_atom) { advance(self); },
+                  [self](caf::error& why) {
+                    self->state.running = false;
+                    self->state.end = why;
+                    std::exchange(self->state.started, {}).deliver(std::move(why));
+                  });
+        return self->state.started;
+      },
+      [self](stop_atom) {
+        end(self, fault(Code::cancelled, "the decoder has been stopped"));
+        return caf::ok_atom_v;
+      },
+  };
+}
+
+}  // namespace troupe

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <caf/error.hpp>
+#include <caf/typed_response_promise.hpp>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "troupe/actors/decoders/tuple_decoder.h"
+#include "troupe/messages/protocol.h"
+
+namespace troupe {
+
+/// The state of a decoder actor.
+struct DecoderState {
+  static constexpr const char* name = "troupe.decoder";
+
+  DecoderState() = default;  // not an aggregate: CAF would fill it with the actor
+  /// Whoever started a decoder learns that it is gone.
+  ~DecoderState();
+
+  Reader reader;
+  Queue queue;
+  std::shared_ptr<TupleDecoder> decoder;
+
+  caf::typed_response_promise<std::uint64_t> started;
+  std::uint64_t records = 0;         // in the queue
+  bool running = false;              // between (start) and its answer
+  bool enqueuing = false;            // a block is on its way into the queue
+  bool asking = false;               // for the next block
+  std::optional<RecordBlock> ahead;  // the next block, while the one before is enqueued
+  caf::error end;                    // no more blocks are to come, for this reason
+};
+
+/// Pulls blocks of records from a reader, decodes them and puts the elements into
+/// a queue, of which it is a producer while it runs. At most one block is ahead:
+/// while a block waits for room in the queue, the next one is fetched, but not
+/// decoded. Several decoders may share a reader and a queue; each needs a
+/// TupleDecoder of its own.
+///
+/// A failure closes the queue with its words. A queue that is closed by somebody
+/// else ends the decoder with cancelled.
+Decoder::behavior_type decoder(Decoder::stateful_pointer<DecoderState> self, Reader reader,
+                               Queue queue, std::shared_ptr<TupleDecoder> tuple);
+
+}  // namespace troupe

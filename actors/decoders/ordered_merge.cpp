@@ -1,0 +1,120 @@
+#include "troupe/actors/decoders/ordered_merge.h"
+
+#include <caf/actor.hpp>
+#include <caf/actor_cast.hpp>
+#include <caf/system_messages.hpp>
+#include <caf/typed_event_based_actor.hpp>
+#include <utility>
+
+#include "troupe/messages/fault.h"
+
+namespace troupe {
+namespace {
+
+using Self = Queue::stateful_pointer<OrderedMergeState>;
+
+/// Takes no more blocks, gives back those that wait, and tells the queue.
+void end(Self self, const CloseReason& reason) {
+  auto& m = self->state;
+  if (m.end) return;
+  m.end = fault(Code::cancelled, "the ordered merge is closed: ", reason.message);
+  for (auto& [sequence, held] : std::exchange(m.held, {})) held.promise.deliver(m.end);
+  self->request(m.queue, caf::infinite, detach_atom_v, reason)
+      .then([](caf::ok_atom) {}, [](const caf::error&) {});
+}
+
+/// Passes on the block whose turn it is.
+void pass_on(Self self) {
+  auto& m = self->state;
+  const auto first = m.held.begin();
+  if (m.enqueuing || first == m.held.end() || first->first != m.next) return;
+  auto held = std::move(first->second);
+  m.held.erase(first);
+  m.enqueuing = true;
+  self->request(m.queue, caf::infinite, enqueue_atom_v, std::move(held.block), held.options)
+      .then(
+          [self, promise = held.promise](caf::ok_atom) mutable {
+            auto& m = self->state;
+            m.enqueuing = false;
+            ++m.next;
+            promise.deliver(caf::ok_atom_v);
+            pass_on(self);
+          },
+          [self, promise = held.promise](const caf::error& why) mutable {
+            self->state.enqueuing = false;
+            promise.deliver(why);
+            const auto error = to_error(why);
+            end(self, {error.code(), error.what()});
+          });
+}
+
+void leave(Self self, const CloseReason& reason) {
+  const auto& m = self->state;
+  const bool last = m.producers.empty() && m.attached >= m.expected;
+  if (reason.failed() || last) end(self, reason);
+}
+
+}  // namespace
+
+OrderedMergeState::~OrderedMergeState() {
+  for (auto& [sequence, waiting] : held)
+    waiting.promise.deliver(fault(Code::cancelled, "the ordered merge has been stopped"));
+}
+
+Queue::behavior_type ordered_merge(Self self, Queue queue, std::int64_t decoders) {
+  self->state.queue = std::move(queue);
+  self->state.expected = decoders;
+  self->set_down_handler([self](const caf::down_msg& down) {
+    auto& m = self->state;
+    if (m.producers.erase(down.source) == 0) return;
+    const auto error = down.reason ? to_error(down.reason) : Error(Code::unavailable, "it quit");
+    leave(self, {error.code(), text("a decoder ended without a word: ", error.what())});
+  });
+  return {
+      [self](enqueue_atom, ElementBlock& block,
+             const EnqueueOptions& options) -> caf::result<caf::ok_atom> {
+        auto& m = self->state;
+        if (m.end) return m.end;
+        const auto sequence = block.sequence;
+        if (sequence < m.next || m.held.count(sequence) > 0)
+          return fault(Code::invalid_argument, "block ", sequence, " came twice");
+        auto promise = self->make_response_promise<caf::ok_atom>();
+        m.held.emplace(sequence, OrderedMergeState::Held{std::move(block), options, promise});
+        pass_on(self);
+        return promise;
+      },
+      [self](dequeue_atom, const DequeueRequest& request) {
+        return self->delegate(self->state.queue, dequeue_atom_v, request);
+      },
+      [self](attach_atom) -> caf::result<caf::ok_atom> {
+        auto& m = self->state;
+        if (m.end) return m.end;
+        const auto producer = self->current_sender();  // a promise takes the sender away
+        if (!producer)
+          return fault(Code::invalid_argument, "a decoder without an address attached");
+        if (!m.producers.insert(caf::actor_cast<caf::actor_addr>(producer)).second)
+          return caf::ok_atom_v;
+        self->monitor(caf::actor_cast<caf::actor>(producer));
+        if (m.attached++ > 0) return caf::ok_atom_v;
+        auto promise = self->make_response_promise<caf::ok_atom>();
+        self->request(m.queue, caf::infinite, attach_atom_v)
+            .then([promise](caf::ok_atom) mutable { promise.deliver(caf::ok_atom_v); },
+                  [promise](const caf::error& why) mutable { promise.deliver(why); });
+        return promise;
+      },
+      [self](detach_atom, const CloseReason& reason) -> caf::result<caf::ok_atom> {
+        auto& m = self->state;
+        const auto producer = caf::actor_cast<caf::actor_addr>(self->current_sender());
+        if (m.producers.erase(producer) == 0)
+          return fault(Code::failed_precondition, "an actor that is not attached detached");
+        leave(self, reason);
+        return caf::ok_atom_v;
+      },
+      [self](caf::close_atom, const CloseRequest& request) {
+        return self->delegate(self->state.queue, caf::close_atom_v, request);
+      },
+      [self](status_atom) { return self->delegate(self->state.queue, status_atom_v); },
+  };
+}
+
+}  // namespace troupe

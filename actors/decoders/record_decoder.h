@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "troupe/messages/payloads.h"
+#include "troupe/queues/queue_core.h"
+
+namespace troupe {
+
+/// Turns records of one stream into tensors. Derive from it to decode a format of
+/// your own. Used by one actor at a time.
+class RecordDecoder {
+ public:
+  virtual ~RecordDecoder() = default;
+
+  /// What decode appends to an element.
+  virtual std::vector<QueueComponent> components() const = 0;
+
+  /// Appends the tensors of record i of the run. For a record that is not what it
+  /// should be, throws an Error that starts with run.place(i).
+  virtual void decode(const RecordRun& run, std::size_t i, Element& element) = 0;
+};
+
+}  // namespace troupe

@@ -1,7 +1,5 @@
 #include "troupe/ops/simd/elementwise.h"
 
-#include "troupe/ops/simd/isa.h"
-
 namespace troupe::simd {
 const Elementwise& elementwise() {
   return *pick(&v2::elementwise, &v3::elementwise, &v4::elementwise);

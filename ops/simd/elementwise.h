@@ -1,5 +1,6 @@
 #pragma once
 
+#include "troupe/ops/simd/isa.h"
 #include "troupe/ops/simd/loops.h"
 
 namespace troupe::simd {
@@ -20,18 +21,9 @@ struct Elementwise {
   GradientLoop clip_grad, relu6_grad, leaky_relu_grad, softplus_grad, softsign_grad, square_grad;
 
   UnaryLoop float_from_uint8;
-  UnaryLoop scale;  ///< p x
 };
 
-namespace v2 {
-extern const Elementwise elementwise;
-}
-namespace v3 {
-extern const Elementwise elementwise;
-}
-namespace v4 {
-extern const Elementwise elementwise;
-}
+TROUPE_EACH_ISA(extern const Elementwise elementwise;)
 
 /// Those for this processor.
 const Elementwise& elementwise();

@@ -16,10 +16,6 @@ void float_from_uint8(const void* x, void* y, std::int64_t n, double, double) {
   for (std::int64_t i = 0; i < n; ++i) out[i] = static_cast<float>(in[i]);
 }
 
-struct Scale {
-  static float of(float x, float factor, float) { return factor * x; }
-};
-
 }  // namespace
 
 const Elementwise elementwise{
@@ -65,7 +61,6 @@ const Elementwise elementwise{
     .softsign_grad = gradient_loop<SoftsignGrad, float>,
     .square_grad = gradient_loop<SquareGrad, float>,
     .float_from_uint8 = float_from_uint8,
-    .scale = unary_loop<Scale, float>,
 };
 
 }  // namespace troupe::simd::TROUPE_ISA

@@ -1,7 +1,5 @@
 #include "troupe/ops/simd/random.h"
 
-#include "troupe/ops/simd/isa.h"
-
 namespace troupe::simd {
 const RandomLoops& random_loops() {
   return *pick(&v2::random_loops, &v3::random_loops, &v4::random_loops);

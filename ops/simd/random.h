@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "troupe/ops/simd/isa.h"
+
 namespace troupe::simd {
 
 /// Random numbers come in chunks of 64 words: 16 blocks of Philox side by side,
@@ -35,15 +37,7 @@ struct RandomLoops {
                        float scale);
 };
 
-namespace v2 {
-extern const RandomLoops random_loops;
-}
-namespace v3 {
-extern const RandomLoops random_loops;
-}
-namespace v4 {
-extern const RandomLoops random_loops;
-}
+TROUPE_EACH_ISA(extern const RandomLoops random_loops;)
 
 /// Those for this processor.
 const RandomLoops& random_loops();

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "troupe/ops/simd/isa.h"
+
 namespace troupe::simd {
 
 /// One reduction as loops over one dtype. `state` is what has been combined so
@@ -27,15 +29,7 @@ struct ReduceFloat {
   Reduce sum, sum_of_squares, max, min;
 };
 
-namespace v2 {
-extern const ReduceFloat reduce_float;
-}
-namespace v3 {
-extern const ReduceFloat reduce_float;
-}
-namespace v4 {
-extern const ReduceFloat reduce_float;
-}
+TROUPE_EACH_ISA(extern const ReduceFloat reduce_float;)
 
 /// Those for this processor.
 const ReduceFloat& reduce_float();

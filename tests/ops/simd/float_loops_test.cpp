@@ -19,8 +19,8 @@ namespace {
 template <class Table>
 std::vector<const Table*> runnable(const Table& v2, const Table& v3, const Table& v4) {
   std::vector<const Table*> tables{&v2};
-  if (isa() >= Isa::v3) tables.push_back(&v3);
-  if (isa() >= Isa::v4) tables.push_back(&v4);
+  if (best_isa() >= Isa::v3) tables.push_back(&v3);
+  if (best_isa() >= Isa::v4) tables.push_back(&v4);
   return tables;
 }
 

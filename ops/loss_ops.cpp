@@ -6,6 +6,8 @@
 #include "troupe/ops/array/indices.h"
 #include "troupe/ops/catalog.h"
 #include "troupe/ops/dispatch.h"
+#include "troupe/ops/elementwise.h"
+#include "troupe/ops/state.h"
 
 namespace troupe {
 namespace {
@@ -378,6 +380,11 @@ Output sparse_softmax_cross_entropy(Output logits, Output labels) {
 }
 Output sigmoid_cross_entropy(Output logits, Output labels) {
   return logits.graph().add("sigmoid_cross_entropy", {logits, labels}).output(0);
+}
+Output huber(Output predictions, Output targets, double delta) {
+  const auto distance = abs(predictions - targets);
+  const auto near = minimum(distance, constant(distance.graph(), delta, distance.dtype()));
+  return square(near) * 0.5 + (distance - near) * delta;
 }
 Output in_top_k(Output predictions, Output targets, std::int64_t k) {
   return predictions.graph().add("in_top_k", {predictions, targets}, {{"k", k}}).output(0);

@@ -27,6 +27,10 @@ Output sparse_softmax_cross_entropy(Output logits, Output labels);
 /// and labels z of one shape; classes need not exclude each other.
 Output sigmoid_cross_entropy(Output logits, Output labels);
 
+/// d^2 / 2 where d = |prediction - target| is below delta, and delta (d - delta / 2)
+/// beyond: squared near the target, straight far from it. Huber 1964.
+Output huber(Output predictions, Output targets, double delta = 1);
+
 /// Whether fewer than k predictions of a row are greater than that of its
 /// target: ties count in its favour. False for a target outside [0, classes)
 /// and where the target's prediction is not finite.

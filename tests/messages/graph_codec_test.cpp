@@ -8,8 +8,10 @@
 #include "support/message_of.h"
 #include "troupe/messages/proto/graph.pb.h"
 #include "troupe/ops/array.h"
+#include "troupe/ops/gradient.h"
 #include "troupe/ops/losses.h"
 #include "troupe/ops/random.h"
+#include "troupe/ops/reductions.h"
 #include "troupe/ops/state.h"
 
 namespace troupe::test {
@@ -96,6 +98,18 @@ TEST_F(GraphCodec, StartsVariablesFromTheSameValues) {
   for (std::size_t i = 0; i < graph.variables().size(); ++i)
     EXPECT_TRUE(
         same_bits(initial_value(copy->variables()[i], 7), initial_value(graph.variables()[i], 7)));
+}
+
+TEST_F(GraphCodec, SendsGradientsLikeAnyOtherNode) {
+  Graph g;
+  const auto table = variable(g, "table", {5, 3}, init::normal(0, 1));
+  const auto labels = placeholder(g, "labels", DType::int32, {-1});
+  const auto loss = reduce_mean(sparse_softmax_cross_entropy(gather(table, labels), labels));
+  const auto gradient = gradients(loss, {table})[0];
+  const auto copy = decode_graph(encode_graph(g));
+  const std::map<std::string, Tensor> feeds{{"labels", Tensor::of<std::int32_t>({3}, {2, 0, 2})}};
+  EXPECT_TRUE(same_bits(run_graph(copy->output(gradient.values.name()), feeds),
+                        run_graph(gradient.values, feeds)));
 }
 
 TEST_F(GraphCodec, ReadsTextThatAPersonWrote) {

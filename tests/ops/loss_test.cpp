@@ -100,6 +100,16 @@ TEST(SigmoidCrossEntropy, IsWhatTensorFlowComputes) {
                    [](auto& x, auto&) { return sigmoid_cross_entropy(x[0], x[1]); });
 }
 
+TEST(Huber, IsSquaredNearTheTargetAndStraightFarFromIt) {
+  Graph g;
+  const auto predictions = constant(g, Tensor::of<double>({4}, {1, 1.5, 4, -4}));
+  const auto targets = constant(g, Tensor::of<double>({4}, {1, 1, 1, 1}));
+  EXPECT_THAT(run_graph(huber(predictions, targets, 2)).read<double>(),
+              ElementsAre(0, 0.125, 4, 8));
+  check_gradient([](auto& x) { return huber(x[0], x[1], 0.5); },
+                 {random_values({3, 4}, 1), random_values({3, 4}, 2)});
+}
+
 TEST(LossGradients, AreWhatFiniteDifferencesMeasure) {
   const auto logits = random_values({3, 4}, 1);
   const auto targets = random_values({3, 4}, 2, 0.25, 0.1);

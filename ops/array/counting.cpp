@@ -2,24 +2,13 @@
 #include <cmath>
 
 #include "troupe/ops/array.h"
+#include "troupe/ops/array/around_axis.h"
 #include "troupe/ops/array/families.h"
 #include "troupe/ops/dispatch.h"
 #include "troupe/ops/state.h"
 
 namespace troupe {
 namespace {
-
-/// A tensor as [outer, extent, inner] around one axis.
-struct Around {
-  std::int64_t outer = 1;
-  std::int64_t extent = 0;
-  std::int64_t inner = 1;
-
-  Around(const Shape& x, int axis) : extent(x[axis]) {
-    for (int i = 0; i < axis; ++i) outer *= x[i];
-    for (int i = axis + 1; i < x.rank(); ++i) inner *= x[i];
-  }
-};
 
 GradientList none(const Backward& b) { return GradientList(b.inputs()); }
 
@@ -40,9 +29,7 @@ void one_hot_shape(InferContext& c) {
 }
 
 KernelPtr one_hot_cpu(const KernelInit& init) {
-  const auto& y = init.outputs[0].shape;
-  const auto axis = static_cast<int>(init.attributes().get_or("axis", std::int64_t{-1}));
-  const Around at(y, y.axis(axis));
+  const AroundAxis at(init.outputs[0].shape, init.attributes().get_or("axis", std::int64_t{-1}));
   const auto on = init.attributes().get_or("on_value", 1.0);
   const auto off = init.attributes().get_or("off_value", 0.0);
   return dispatch_numeric(init.dtype(), "one_hot", [&]<class Index>() {
@@ -70,9 +57,7 @@ void cumsum_shape(InferContext& c) {
 }
 
 KernelPtr cumsum_cpu(const KernelInit& init) {
-  const auto& x = init.inputs[0].shape;
-  const auto axis = static_cast<int>(init.attributes().get<std::int64_t>("axis"));
-  const Around at(x, x.axis(axis));
+  const AroundAxis at(init.inputs[0].shape, init.attributes().get<std::int64_t>("axis"));
   const bool exclusive = init.attributes().get_or("exclusive", false);
   const bool backwards = init.attributes().get_or("reverse", false);
   return dispatch_numeric(init.dtype(), "cumsum", [&]<class T>() {

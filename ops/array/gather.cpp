@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "troupe/ops/array.h"
+#include "troupe/ops/array/around_axis.h"
 #include "troupe/ops/array/families.h"
 #include "troupe/ops/array/indices.h"
 #include "troupe/ops/dispatch.h"
@@ -8,20 +9,8 @@
 namespace troupe {
 namespace {
 
-/// A tensor [outer, extent, inner] of which entries of the middle axis are picked.
-struct Table {
-  std::int64_t outer = 1;
-  std::int64_t extent = 0;
-  std::int64_t inner = 1;
-
-  Table(const Shape& x, int axis) : extent(x[axis]) {
-    for (int i = 0; i < axis; ++i) outer *= x[i];
-    for (int i = axis + 1; i < x.rank(); ++i) inner *= x[i];
-  }
-};
-
-int axis_of(const Attributes& attributes, const Shape& x) {
-  return x.axis(static_cast<int>(attributes.get_or("axis", std::int64_t{0})));
+std::int64_t axis_of(const Attributes& attributes) {
+  return attributes.get_or("axis", std::int64_t{0});
 }
 
 void expect_indices(const InferContext& c, int i) {
@@ -31,7 +20,7 @@ void expect_indices(const InferContext& c, int i) {
 
 Shape gathered(const InferContext& c, const Shape& x, const Shape& indices) {
   if (x.rank() == 0) c.fail("the input is a scalar and has no axis to pick from");
-  const int axis = c.axis("axis", c.attributes().get_or("axis", std::int64_t{0}), x.rank());
+  const int axis = c.axis("axis", axis_of(c.attributes()), x.rank());
   auto extents = x.vector();
   const auto at = extents.erase(extents.begin() + axis);
   extents.insert(at, indices.extents().begin(), indices.extents().end());
@@ -44,8 +33,7 @@ void gather_shape(InferContext& c) {
 }
 
 KernelPtr gather_cpu(const KernelInit& init) {
-  const auto& x = init.inputs[0].shape;
-  const Table table(x, axis_of(init.attributes(), x));
+  const AroundAxis table(init.inputs[0].shape, axis_of(init.attributes()));
   return dispatch_by_size(init.dtype(), "gather", [&]<class T>() {
     return make_kernel(
         [table, indices = IndexReader(init, 1, table.extent)](const Run& run) mutable {
@@ -68,7 +56,7 @@ KernelPtr gather_cpu(const KernelInit& init) {
 /// inner] at its index. Each shard owns a range of the rows of the result, so
 /// that repeated indices add up in their order whatever the number of threads.
 template <class T>
-void add_at(const Table& table, std::span<const std::int64_t> indices, const T* rows, T* out,
+void add_at(const AroundAxis& table, std::span<const std::int64_t> indices, const T* rows, T* out,
             IntraOp& intra) {
   const auto count = static_cast<std::int64_t>(indices.size());
   const auto total = table.outer * table.extent;
@@ -92,8 +80,8 @@ void add_at(const Table& table, std::span<const std::int64_t> indices, const T* 
                      });
 }
 
-KernelPtr adding_kernel(const KernelInit& init, int axis, int indices, int rows) {
-  const Table table(init.outputs[0].shape, axis);
+KernelPtr adding_kernel(const KernelInit& init, std::int64_t axis, int indices, int rows) {
+  const AroundAxis table(init.outputs[0].shape, axis);
   return dispatch_floating(init.outputs[0].dtype, init.node.op->name, [&]<class T>() {
     return make_kernel(
         [table, rows, reader = IndexReader(init, indices, table.extent)](const Run& run) mutable {
@@ -132,12 +120,12 @@ void gather_grad_shape(InferContext& c) {
 }
 
 KernelPtr gather_grad_cpu(const KernelInit& init) {
-  return adding_kernel(init, axis_of(init.attributes(), init.outputs[0].shape), 1, 0);
+  return adding_kernel(init, axis_of(init.attributes()), 1, 0);
 }
 
 GradientList gather_gradient(const Backward& b) {
   const auto& x = b.x(0).shape();
-  if (axis_of(b.attributes(), x) != 0 || !x.known() || x.volume() == 0)
+  if (x.axis(static_cast<int>(axis_of(b.attributes()))) != 0 || !x.known() || x.volume() == 0)
     return {b.graph().add("gather_grad", {b.dy(), b.x(1), b.x(0)}, b.attributes()).output(0), {}};
   auto indices = b.x(1);
   auto rows = b.dy();

@@ -2,6 +2,7 @@
 #include <numeric>
 
 #include "troupe/ops/array.h"
+#include "troupe/ops/array/around_axis.h"
 #include "troupe/ops/array/families.h"
 #include "troupe/ops/array/strided_copy.h"
 #include "troupe/ops/dispatch.h"
@@ -20,27 +21,15 @@ std::int64_t sum_of(const InferContext& c, std::int64_t a, std::int64_t b) {
   return sum;
 }
 
-/// How a whole and its parts along one axis lie in memory: the whole is `outer`
-/// rows of `row` values, and every part owns a range of each row.
-struct Layout {
-  std::int64_t outer = 1;
-  std::int64_t inner = 1;
-  std::vector<std::int64_t> widths;  // of each part in values
-
-  Layout(const Shape& whole, int axis) {
-    for (int i = 0; i < axis; ++i) outer *= whole[i];
-    for (int i = axis + 1; i < whole.rank(); ++i) inner *= whole[i];
-  }
-};
-
-/// Moves all parts into the whole (join) or out of it.
-KernelPtr move_parts(const KernelInit& init, const Layout& layout, bool join) {
-  const auto row = std::accumulate(layout.widths.begin(), layout.widths.end(), std::int64_t{0});
+/// Moves all parts into the whole (join) or out of it. The whole is `outer` rows
+/// around the axis, and every part owns a range of each: widths[i] values.
+KernelPtr move_parts(const KernelInit& init, std::int64_t outer,
+                     const std::vector<std::int64_t>& widths, bool join) {
+  const auto row = std::accumulate(widths.begin(), widths.end(), std::int64_t{0});
   std::vector<StridedCopy> moves;
   std::int64_t offset = 0;
-  for (const auto width : layout.widths) {
-    const StridedAxis axes[] = {{layout.outer, join ? width : row, join ? row : width},
-                                {width, 1, 1}};
+  for (const auto width : widths) {
+    const StridedAxis axes[] = {{outer, join ? width : row, join ? row : width}, {width, 1, 1}};
     moves.emplace_back(axes, join ? 0 : offset, join ? offset : 0);
     offset += width;
   }
@@ -73,12 +62,27 @@ void concat_shape(InferContext& c) {
   c.output(c.dtype(0), whole);
 }
 
+std::int64_t axis_of(const KernelInit& init) { return init.attributes().get<std::int64_t>("axis"); }
+
+/// Parts that keep the axis: of a width for each extent.
+KernelPtr move_ranges(const KernelInit& init, const Shape& whole, std::span<const TensorSpec> parts,
+                      bool join) {
+  const AroundAxis around(whole, axis_of(init));
+  std::vector<std::int64_t> widths;
+  for (const auto& part : parts)
+    widths.push_back(AroundAxis(part.shape, axis_of(init)).extent * around.inner);
+  return move_parts(init, around.outer, widths, join);
+}
+
+/// Parts that lack the axis: one for each entry.
+KernelPtr move_entries(const KernelInit& init, const Shape& whole, bool join) {
+  const AroundAxis around(whole, axis_of(init));
+  const std::vector widths(static_cast<std::size_t>(around.extent), around.inner);
+  return move_parts(init, around.outer, widths, join);
+}
+
 KernelPtr concat_cpu(const KernelInit& init) {
-  const auto& whole = init.outputs[0].shape;
-  const int axis = whole.axis(static_cast<int>(init.attributes().get<std::int64_t>("axis")));
-  Layout layout(whole, axis);
-  for (const auto& part : init.inputs) layout.widths.push_back(part.shape[axis] * layout.inner);
-  return move_parts(init, layout, true);
+  return move_ranges(init, init.outputs[0].shape, init.inputs, true);
 }
 
 GradientList concat_gradient(const Backward& b) {
@@ -158,11 +162,7 @@ void split_like_shape(InferContext& c) {
 }
 
 KernelPtr split_cpu(const KernelInit& init) {
-  const auto& whole = init.inputs[0].shape;
-  const int axis = whole.axis(static_cast<int>(init.attributes().get<std::int64_t>("axis")));
-  Layout layout(whole, axis);
-  for (const auto& part : init.outputs) layout.widths.push_back(part.shape[axis] * layout.inner);
-  return move_parts(init, layout, false);
+  return move_ranges(init, init.inputs[0].shape, init.outputs, false);
 }
 
 OutputList all_dy(const Backward& b, std::size_t count) {
@@ -197,11 +197,7 @@ void stack_shape(InferContext& c) {
 }
 
 KernelPtr stack_cpu(const KernelInit& init) {
-  const auto& whole = init.outputs[0].shape;
-  const int axis = whole.axis(static_cast<int>(init.attributes().get<std::int64_t>("axis")));
-  Layout layout(whole, axis);
-  layout.widths.assign(init.inputs.size(), layout.inner);
-  return move_parts(init, layout, true);
+  return move_entries(init, init.outputs[0].shape, true);
 }
 
 GradientList stack_gradient(const Backward& b) {
@@ -227,11 +223,7 @@ void unstack_shape(InferContext& c) {
 }
 
 KernelPtr unstack_cpu(const KernelInit& init) {
-  const auto& whole = init.inputs[0].shape;
-  const int axis = whole.axis(static_cast<int>(init.attributes().get<std::int64_t>("axis")));
-  Layout layout(whole, axis);
-  layout.widths.assign(init.outputs.size(), layout.inner);
-  return move_parts(init, layout, false);
+  return move_entries(init, init.inputs[0].shape, false);
 }
 
 GradientList unstack_gradient(const Backward& b) {

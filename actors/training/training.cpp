@@ -1,0 +1,315 @@
+#include "troupe/actors/training/training.h"
+
+#include <algorithm>
+#include <caf/all.hpp>
+#include <sstream>
+
+#include "troupe/actors/checkpoint/checkpoint.h"
+#include "troupe/actors/checkpoint/checkpoint_directory.h"
+#include "troupe/actors/checkpoint/checkpointer.h"
+#include "troupe/actors/parameters/parameter_shard.h"
+#include "troupe/actors/topology/troupe.h"
+#include "troupe/actors/training/conductor.h"
+#include "troupe/actors/training/evaluator.h"
+#include "troupe/actors/training/feeder.h"
+#include "troupe/actors/training/fragments.h"
+#include "troupe/actors/training/replica.h"
+#include "troupe/actors/training/summary_actor.h"
+#include "troupe/devices/cpu_device.h"
+#include "troupe/ops/random.h"
+#include "troupe/ops/state.h"
+
+namespace troupe {
+namespace {
+
+constexpr std::chrono::minutes kPatienceAtStart{10};
+
+void check(const TrainingOptions& o) {
+  const auto at_least_one = [](int value, const char* what) {
+    if (value < 1)
+      fail(Code::invalid_argument, "a training run needs at least 1 ", what, ", but ", value,
+           " were asked for");
+  };
+  at_least_one(o.replicas, "replica");
+  at_least_one(o.shards, "shard");
+  if (o.average_decay < 0 || o.average_decay >= 1)
+    fail(Code::invalid_argument, "average_decay must be in [0, 1), but is ", o.average_decay);
+  if (o.checkpoints.directory.empty() && (o.checkpoints.every > 0 || o.checkpoints.resume))
+    fail(Code::invalid_argument,
+         "checkpoints.every and checkpoints.resume need a checkpoints.directory");
+  if (o.evaluation.stop_below && !o.evaluation.data)
+    fail(Code::invalid_argument, "evaluation.stop_below needs evaluation.data");
+}
+
+/// The components of a batch must be what the model's placeholders want.
+void check_fit(const Model& model, const Batches& batches, const char* which) {
+  const auto components = batches.components();
+  if (components.size() != model.inputs.size())
+    fail(Code::invalid_argument, "the ", which, " model has ", model.inputs.size(),
+         " inputs, but its data have ", components.size(), " components");
+  for (std::size_t i = 0; i < components.size(); ++i) {
+    const auto& input = model.inputs[i];
+    const auto shape = components[i].shape.with_first(Shape::kUnknown);
+    if (components[i].dtype != input.dtype() || !compatible(shape, input.shape()))
+      fail(Code::invalid_argument, "input '", input.name(), "' of the ", which, " model is ",
+           input.spec(), ", but component ", i, " of its data is ",
+           TensorSpec{components[i].dtype, shape});
+  }
+}
+
+std::string in_mebibytes(double bytes) {
+  std::ostringstream out;
+  out.precision(1);
+  out << std::fixed << bytes / (1 << 20) << " MiB";
+  return out.str();
+}
+
+}  // namespace
+
+struct Training::Plan {
+  Model model;
+  ModelFragment fragment;
+  std::optional<ModelFragment> evaluation;
+  std::vector<std::string> variable_names;
+  std::vector<std::vector<ShardVariable>> shards;
+  std::uint64_t parameter_bytes = 0;
+};
+
+struct Training::Running {
+  explicit Running(ThreadBudget budget) : troupe(budget) {}
+  Troupe troupe;
+  Conductor conductor;
+  SummaryWriter summaries;
+};
+
+Training::Training(const ModelFunction& model, Batches data, TrainingOptions options)
+    : options_(std::move(options)), data_(std::move(data)), plan_(std::make_unique<Plan>()) {
+  check(options_);
+  if (options_.deterministic) data_ = data_.in_order();
+  plan_->model = model(true);
+  check_fit(plan_->model, data_, "training");
+  const auto variables = plan_->model.graph->variables();
+  const auto shard_of =
+      place_variables(variables, static_cast<std::uint32_t>(options_.shards), options_.placement);
+  plan_->shards.resize(options_.shards);
+  for (std::size_t i = 0; i < variables.size(); ++i) {
+    auto initial = initial_value(variables[i], options_.seed);
+    plan_->parameter_bytes += initial.byte_size();
+    plan_->variable_names.push_back(variables[i].name());
+    plan_->shards[shard_of[i]].push_back(
+        {variables[i].name(), std::move(initial), variables[i].trainable()});
+  }
+  // A shard without variables would have no version to speak of.
+  std::erase_if(plan_->shards, [](const auto& shard) { return shard.empty(); });
+  plan_->fragment = training_fragment(plan_->model, options_.gradient_norm);
+  if (options_.evaluation.data) {
+    const auto evaluation = model(false);
+    check_fit(evaluation, *options_.evaluation.data, "evaluation");
+    plan_->evaluation = evaluation_fragment(evaluation);
+    for (const auto& name : plan_->evaluation->variables)
+      if (std::find(plan_->variable_names.begin(), plan_->variable_names.end(), name) ==
+          plan_->variable_names.end())
+        fail(Code::invalid_argument, "the evaluation model reads variable '", name,
+             "', which the training model does not have");
+  }
+}
+
+Training::~Training() { stop(options_.patience); }
+
+std::string Training::describe() const {
+  const auto budget = options_.threads.resolved();
+  const auto& o = options_;
+  std::ostringstream out;
+  out << data_.describe() << '\n'
+      << "  -> " << o.replicas << (o.replicas == 1 ? " replica" : " replicas")
+      << (o.replicas == 1 ? ""
+          : o.synchronous ? ", synchronous"
+                          : ", asynchronous")
+      << (o.deterministic ? ", deterministic" : "") << " <-> " << plan_->shards.size()
+      << (plan_->shards.size() == 1 ? " shard" : " shards") << " with "
+      << plan_->variable_names.size() << " variables, "
+      << in_mebibytes(static_cast<double>(plan_->parameter_bytes)) << ", " << o.optimizer
+      << ", learning rate " << o.learning_rate << '\n'
+      << "threads: " << budget.inter_op << " for actors (inter_op), " << budget.intra_op
+      << " inside an op (intra_op); data in flight take at most "
+      << in_mebibytes(static_cast<double>(data_.memory_bound(o.replicas)));
+  return out.str();
+}
+
+namespace {
+
+/// What run() needs while it puts the actors together.
+struct Casting {
+  Troupe& troupe;
+  const TrainingOptions& options;
+};
+
+std::vector<Shard> spawn_shards(Casting c, const std::vector<std::vector<ShardVariable>>& variables,
+                                const SnapshotSink& sink, const std::shared_ptr<IntraOp>& threads) {
+  std::vector<Shard> shards;
+  for (std::size_t i = 0; i < variables.size(); ++i) {
+    ShardOptions o;
+    o.index = static_cast<std::uint32_t>(i);
+    o.variables = variables[i];
+    o.optimizer = c.options.optimizer;
+    o.schedule = c.options.learning_rate;
+    o.synchronous = c.options.synchronous;
+    o.deterministic = c.options.deterministic;
+    o.average_decay = c.options.average_decay;
+    o.snapshot_every = c.options.checkpoints.every;
+    o.threads = threads;
+    shards.push_back(c.troupe.spawn(text("shard ", i), parameter_shard, o, sink));
+  }
+  return shards;
+}
+
+/// Puts a checkpoint into the shards; returns its step.
+std::uint64_t restore(Casting c, const std::vector<Shard>& shards) {
+  const auto checkpoint = Checkpoint::open(c.options.checkpoints.directory);
+  const auto& state = checkpoint.manifest().state;
+  for (const auto& [key, value] : c.options.labels) {
+    const auto found = state.find(key);
+    if (found != state.end() && found->second != value)
+      fail(Code::failed_precondition, checkpoint.name(), " belongs to another run: its ", key,
+           " is '", found->second, "', not '", value, "'");
+  }
+  const auto snapshot = read_snapshot(checkpoint);
+  for (const auto& shard : shards)
+    c.troupe.ask<caf::ok_atom>(shard, kPatienceAtStart, restore_atom_v, snapshot);
+  return static_cast<std::uint64_t>(checkpoint.step());
+}
+
+bool has_checkpoint(const std::string& directory) {
+  return CheckpointDirectory(directory).latest().has_value();
+}
+
+}  // namespace
+
+TrainingOutcome Training::run() {
+  if (running_) fail(Code::failed_precondition, "Training::run() may be called once");
+  running_ = std::make_unique<Running>(options_.threads);
+  auto& troupe = running_->troupe;
+  const Casting casting{troupe, options_};
+  const auto& o = options_;
+
+  const auto budget = o.threads.resolved();
+  CpuDeviceOptions device_options;
+  device_options.intra_op = budget.intra_op;
+  device_options.inter_op = std::min(budget.inter_op, o.replicas + 1);
+  const auto device = troupe.spawn("device CPU:0", cpu_device, device_options);
+
+  const auto leading = std::make_shared<ConductorOptions>();
+  auto& c = *leading;
+  running_->conductor =
+      troupe.spawn("conductor", conductor, std::shared_ptr<const ConductorOptions>(leading));
+  const auto listener = caf::actor_cast<TrainingListener>(running_->conductor);
+
+  Checkpointer writer;
+  if (!o.checkpoints.directory.empty()) {
+    Retention retention;
+    retention.keep_last = o.checkpoints.keep;
+    CheckpointerOptions w;
+    if (!o.checkpoints.resume && has_checkpoint(o.checkpoints.directory))
+      fail(Code::already_exists, o.checkpoints.directory,
+           " has checkpoints of an earlier run: resume it, or choose another directory");
+    w.writer = std::make_shared<CheckpointWriter>(o.checkpoints.directory, retention);
+    w.shards = static_cast<std::uint32_t>(plan_->shards.size());
+    w.state = o.labels;
+    w.listener = listener;
+    writer = troupe.spawn<caf::detached>("checkpointer", checkpointer, w);
+  }
+  const auto shards =
+      spawn_shards(casting, plan_->shards,
+                   writer ? caf::actor_cast<SnapshotSink>(writer) : SnapshotSink(), nullptr);
+  if (o.checkpoints.resume && has_checkpoint(o.checkpoints.directory))
+    c.first_step = restore(casting, shards);
+
+  const auto seed = mix(o.seed ^ mix(c.first_step));
+  const auto pipeline = data_.spawn(troupe, "", seed);
+  const bool split = o.synchronous && (o.replicas > 1 || o.deterministic);
+  FeederOptions f;
+  f.queue = pipeline.queue;
+  f.batch = data_.rows();
+  f.replicas = static_cast<std::uint32_t>(o.replicas);
+  f.split = split;
+  f.drop_remainder = data_.remainder() == Remainder::drop;
+  const auto batches = troupe.spawn("feeder", feeder, f);
+
+  for (int i = 0; i < o.replicas; ++i) {
+    ReplicaOptions r;
+    r.index = static_cast<std::uint32_t>(i);
+    r.fragment = plan_->fragment;
+    r.batches = batches;
+    r.device = device;
+    r.shards = shards;
+    r.listener = listener;
+    r.seed = seed;
+    r.max_steps = o.max_steps;
+    const auto name = text("replica ", i);
+    c.replicas.emplace_back(name, troupe.spawn(name, replica, r));
+  }
+  c.decoders = pipeline.decoders;
+  if (plan_->evaluation) {
+    const auto set = o.evaluation.data->in_order().spawn(troupe, "evaluation ", o.seed);
+    EvaluatorOptions e;
+    e.fragment = *plan_->evaluation;
+    e.examples = set.queue;
+    e.batch = o.evaluation.data->rows();
+    e.device = device;
+    e.shards = shards;
+    c.evaluator = troupe.spawn("evaluator", evaluator, e);
+    c.decoders.insert(c.decoders.end(), set.decoders.begin(), set.decoders.end());
+  }
+  if (!o.summary_directory.empty()) {
+    SummaryOptions s;
+    s.directory = o.summary_directory;
+    s.training_names = plan_->fragment.values;
+    if (plan_->evaluation) s.evaluation_names = plan_->evaluation->values;
+    running_->summaries = c.summaries =
+        troupe.spawn<caf::detached>("summary writer", summary_writer, s);
+  }
+
+  c.shards = shards;
+  c.others = troupe.members();
+  std::erase_if(c.others, [&](const auto& member) {
+    const auto listed = [&](const auto& list) {
+      return std::any_of(list.begin(), list.end(),
+                         [&](const auto& entry) { return entry.first == member.first; });
+    };
+    return listed(c.replicas) || listed(c.decoders) || member.first == "conductor";
+  });
+  c.examples = pipeline.queue;
+  c.checkpointer = writer;
+  c.names = plan_->fragment.values;
+  c.evaluate_every = o.evaluation.every;
+  c.stop_below = o.evaluation.stop_below;
+  c.max_steps = o.max_steps;
+  c.total_examples = data_.total_examples();
+  c.epoch_examples = data_.epoch_examples();
+  c.progress = o.progress;
+  c.interval = o.progress_interval;
+  c.patience = o.patience;
+  auto outcome = troupe.ask_while<TrainingOutcome>(
+      running_->conductor, start_atom_v, [this, asked = false]() mutable {
+        if (asked || !stop_requested_.load()) return;
+        asked = true;
+        running_->troupe.tell(running_->conductor, stop_atom_v);
+      });
+  if (running_->summaries) troupe.ask<caf::ok_atom>(running_->summaries, o.patience, stop_atom_v);
+  return outcome;
+}
+
+std::vector<std::string> Training::stop(std::chrono::milliseconds deadline) {
+  if (!running_) return {};
+  // A handle keeps the thread of a detached actor, and the system waits for it.
+  running_->conductor = {};
+  running_->summaries = {};
+  auto left = running_->troupe.stop(deadline);
+  if (left.empty())
+    running_.reset();
+  else
+    running_.release();  // its actors may still run: there is no way to take their memory
+  return left;
+}
+
+}  // namespace troupe

@@ -1,0 +1,99 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "troupe/actors/parameters/placement.h"
+#include "troupe/actors/pipeline/pipeline.h"
+#include "troupe/actors/training/model.h"
+#include "troupe/actors/training/progress.h"
+#include "troupe/messages/payloads.h"
+#include "troupe/messages/system_config.h"
+#include "troupe/ops/optim/optimizer.h"
+#include "troupe/ops/optim/schedule.h"
+
+namespace troupe {
+
+struct EvaluationOptions {
+  std::optional<Batches> data;       ///< the evaluation set: ordered, one pass
+  std::uint64_t every = 0;           ///< steps between evaluations; 0 for one at the end
+  std::optional<double> stop_below;  ///< end the run when the evaluation loss is below this
+};
+
+struct CheckpointOptions {
+  std::string directory;    ///< empty for none
+  std::uint64_t every = 0;  ///< steps; 0 for one at the end
+  int keep = 5;             ///< the newest ones; 0 keeps all
+  bool resume = false;      ///< go on from the newest one in `directory`, if there is one
+};
+
+struct TrainingOptions {
+  OptimizerConfig optimizer = optim::momentum(0.9);
+  Schedule learning_rate = 0.01;
+  int replicas = 1;
+  int shards = 1;
+  /// Synchronous: the batch is split over the replicas and one update is made with
+  /// the mean of their gradients. Asynchronous: each replica takes whole batches
+  /// and updates on its own.
+  bool synchronous = true;
+  bool deterministic = false;  ///< the same bits at every run: ordered data, ordered sums
+  VariablePlacement placement = VariablePlacement::by_bytes;
+  double average_decay = 0;  ///< moving average of weights; 0 for none
+  ThreadBudget threads;
+  std::uint64_t seed = 1;
+  std::uint64_t max_steps =
+      0;  ///< updates of the parameters, those before a resume included; 0: until the data end
+  bool gradient_norm = false;  ///< report the sum of l2_loss of all gradients at each step
+  EvaluationOptions evaluation;
+  CheckpointOptions checkpoints;
+  std::string summary_directory;              ///< for TensorBoard; empty for none
+  std::map<std::string, std::string> labels;  ///< kept in every checkpoint: the program's name ...
+  ProgressListener progress;
+  std::chrono::milliseconds progress_interval{1000};
+  std::chrono::milliseconds patience{30000};  ///< for everybody to stop
+};
+
+/// The default topology: reader -> decoders -> queue -> replicas <-> parameter
+/// shards, with an evaluator, a checkpointer and a summary writer, each an actor
+/// of this process, led by a conductor.
+class Training {
+ public:
+  /// Builds the model twice, checks that the data fit it, and starts nothing yet.
+  /// Throws Error saying what does not fit.
+  Training(const ModelFunction& model, Batches data, TrainingOptions options);
+  ~Training();
+  Training(const Training&) = delete;
+  Training& operator=(const Training&) = delete;
+
+  /// Who is connected to whom, how many threads there are, and the most memory
+  /// that data in flight can take.
+  std::string describe() const;
+
+  /// Runs to the end and returns how it ended; a failure of any actor is an
+  /// outcome with the first cause, not an exception. Call it once.
+  TrainingOutcome run();
+
+  /// Ends the run after the steps in progress, with a checkpoint. From any thread
+  /// and from signal handlers.
+  void request_stop() noexcept { stop_requested_.store(true); }
+
+  /// Takes everything down. Returns, at the latest after the deadline, the names
+  /// of those that have not ended; empty when all have.
+  std::vector<std::string> stop(std::chrono::milliseconds deadline);
+
+ private:
+  struct Running;
+  TrainingOptions options_;
+  Batches data_;
+  struct Plan;
+  std::unique_ptr<Plan> plan_;
+  std::unique_ptr<Running> running_;
+  std::atomic<bool> stop_requested_{false};
+};
+
+}  // namespace troupe

@@ -1,0 +1,22 @@
+#pragma once
+
+namespace CLI {
+class App;
+}
+
+namespace troupe::cli {
+
+// Each adds a subcommand; running it sets `exit_code`. Errors are thrown.
+void add_train(CLI::App& app, int& exit_code);
+void add_eval(CLI::App& app, int& exit_code);
+void add_predict(CLI::App& app, int& exit_code);
+void add_make_data(CLI::App& app, int& exit_code);
+void add_inspect(CLI::App& app, int& exit_code);
+
+// Exit codes, also told by --help.
+inline constexpr int kExitOk = 0;
+inline constexpr int kExitFailed = 1;         ///< the run failed: its first cause is on stderr
+inline constexpr int kExitUsage = 2;          ///< the command line is wrong
+inline constexpr int kExitInterrupted = 130;  ///< Ctrl-C
+
+}  // namespace troupe::cli

@@ -1,0 +1,155 @@
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "commands.h"
+#include "programs.h"
+#include "troupe/actors/checkpoint/checkpoint.h"
+#include "troupe/actors/pipeline/batch_iterator.h"
+#include "troupe/actors/session.h"
+#include "troupe/ops/error.h"
+
+namespace troupe::cli {
+namespace {
+
+struct Arguments {
+  std::string checkpoint;
+  std::string program;
+  DataArguments data;
+  std::int64_t rows = 10;
+  bool json = false;
+  ThreadBudget threads;
+};
+
+/// The program that a checkpoint was trained by, unless the user says which.
+std::string program_of(const Checkpoint& checkpoint, const std::string& given) {
+  if (!given.empty()) return given;
+  const auto& state = checkpoint.manifest().state;
+  const auto found = state.find("program");
+  if (found == state.end())
+    fail(Code::invalid_argument, checkpoint.name(),
+         " does not say which program it belongs to: name it with --program");
+  return found->second;
+}
+
+/// The weights of a checkpoint; their moving averages where there are some.
+void restore(Session& session, const Checkpoint& checkpoint) {
+  std::map<std::string, Tensor> weights;
+  for (auto& record : checkpoint.read_all()) {
+    if (record.kind == TensorKind::variable) weights.emplace(record.name, record.value);
+    if (record.kind == TensorKind::moving_average) weights[record.variable] = record.value;
+  }
+  session.restore(weights);
+}
+
+int eval(const Arguments& a) {
+  const auto checkpoint = Checkpoint::open(a.checkpoint);
+  const auto program = evaluation_program(program_of(checkpoint, a.program), a.data);
+  const auto model = program.model(false);
+  validate(model);
+  Session session(model.graph, {.threads = a.threads});
+  restore(session, checkpoint);
+
+  OutputList fetches{model.loss};
+  std::vector<std::string> names{"loss"};
+  std::vector<Combine> combines{model.loss_combine};
+  for (const auto& metric : model.metrics) {
+    fetches.push_back(metric.value);
+    names.push_back(metric.name);
+    combines.push_back(metric.combine);
+  }
+  std::vector<double> sums(fetches.size());
+  std::int64_t rows = 0;
+  BatchIterator batches(*program.test, a.threads);
+  while (const auto batch = batches.next()) {
+    std::vector<Session::Feed> feeds;
+    for (std::size_t i = 0; i < model.inputs.size(); ++i)
+      feeds.emplace_back(model.inputs[i], batch->components.at(i));
+    const auto values = session.run(fetches, feeds);
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+      const double value = values[i].item();
+      sums[i] += static_cast<double>(batch->rows()) *
+                 (combines[i] == Combine::root_mean_square ? value * value : value);
+    }
+    rows += batch->rows();
+  }
+  fmt::print("{} at step {}: {} examples", checkpoint.name(), checkpoint.step(), rows);
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    const double mean = sums[i] / static_cast<double>(rows);
+    fmt::print(", {} {:.4f}", names[i],
+               combines[i] == Combine::root_mean_square ? std::sqrt(mean) : mean);
+  }
+  fmt::print("\n");
+  return kExitOk;
+}
+
+int predict(const Arguments& a) {
+  const auto checkpoint = Checkpoint::open(a.checkpoint);
+  const auto program = prediction_program(program_of(checkpoint, a.program), a.data);
+  const auto model = program.model(false);
+  validate(model);
+  Session session(model.graph, {.threads = a.threads});
+  restore(session, checkpoint);
+  std::int64_t row = 0;
+  BatchIterator batches(*program.test, a.threads);
+  while (const auto batch = batches.next()) {
+    const auto predictions =
+        session.run(model.predictions, {{model.inputs.at(0), batch->components.at(0)}});
+    const auto width = predictions.size() / batch->rows();
+    for (std::int64_t i = 0; i < batch->rows(); ++i, ++row) {
+      if (a.rows > 0 && row == a.rows) return kExitOk;
+      std::int64_t best = 0;
+      std::string values;
+      for (std::int64_t k = 0; k < width; ++k) {
+        const double value = predictions.at(i * width + k);
+        if (value > predictions.at(i * width + best)) best = k;
+        values += fmt::format("{}{:.4g}", k == 0 ? "" : a.json ? "," : " ", value);
+      }
+      if (a.json)
+        fmt::print("{{\"row\":{},\"predictions\":[{}]}}\n", row, values);
+      else
+        fmt::print("row {}: {}{}\n", row, values,
+                   program.name == "fashion-mnist" ? fmt::format("  -> class {}", best) : "");
+    }
+  }
+  return kExitOk;
+}
+
+void add_common(CLI::App& command, Arguments& a) {
+  command
+      .add_option("checkpoint", a.checkpoint,
+                  "A directory (its newest checkpoint), or one checkpoint such as run/x/ckpt-300")
+      ->required();
+  command.add_option("--program", a.program, "The model, if the checkpoint does not say");
+  command.add_option("--inter-op", a.threads.inter_op, "Threads that actors run on; 0: all CPUs")
+      ->check(CLI::NonNegativeNumber);
+  command.add_option("--intra-op", a.threads.intra_op, "Threads inside one op; 0: all CPUs")
+      ->check(CLI::NonNegativeNumber);
+}
+
+}  // namespace
+
+void add_eval(CLI::App& app, int& exit_code) {
+  auto* command = app.add_subcommand("eval", "Measure a checkpoint on a test set");
+  const auto a = std::make_shared<Arguments>();
+  add_common(*command, *a);
+  command->add_option("--features,--images,--test-features,--test-images", a->data.test_features,
+                      "Features of the test set");
+  command->add_option("--labels,--test-labels", a->data.test_labels, "Labels of the test set");
+  command->callback([a, &exit_code] { exit_code = eval(*a); });
+}
+
+void add_predict(CLI::App& app, int& exit_code) {
+  auto* command = app.add_subcommand("predict", "Print what a checkpoint's model predicts");
+  const auto a = std::make_shared<Arguments>();
+  add_common(*command, *a);
+  command->add_option("--features,--images", a->data.test_features, "What to predict from");
+  command->add_option("--rows", a->rows, "Rows to print; 0: all")->capture_default_str();
+  command->add_flag("--json", a->json, "One JSON object a line");
+  command->callback([a, &exit_code] { exit_code = predict(*a); });
+}
+
+}  // namespace troupe::cli

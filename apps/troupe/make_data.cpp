@@ -1,0 +1,37 @@
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "commands.h"
+#include "headline_data.h"
+
+namespace troupe::cli {
+
+void add_make_data(CLI::App& app, int& exit_code) {
+  auto* command = app.add_subcommand("make-data", "Write synthetic data that a program can learn");
+  command->require_subcommand(1);
+  auto* headline = command->add_subcommand(
+      "headline", "Text files of 20 x 195 numbers a line, and of 15 labels a line");
+  const auto data = std::make_shared<HeadlineData>();
+  headline->add_option("--samples", data->samples, "Training lines (about 35 KB each)")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  headline->add_option("--test-samples", data->test_samples, "Test lines")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  headline->add_option("--directory,-d", data->directory, "Where to write")->capture_default_str();
+  headline->add_option("--seed", data->seed, "Of the random numbers")->capture_default_str();
+  headline->callback([data, &exit_code] {
+    const auto bytes = write_headline_data(*data);
+    const auto& d = data->directory;
+    fmt::print(
+        "wrote {0}/features.txt, labels.txt, test_features.txt, test_labels.txt: {1:.1f} MB\n"
+        "next: troupe train headline --features {0}/features.txt --labels {0}/labels.txt "
+        "--test-features {0}/test_features.txt --test-labels {0}/test_labels.txt\n",
+        d, static_cast<double>(bytes) / 1e6);
+    exit_code = kExitOk;
+  });
+}
+
+}  // namespace troupe::cli

@@ -12,7 +12,8 @@ void system_error(std::string_view what, const std::string& path) {
   Code code = Code::unavailable;
   if (number == ENOENT || number == ENOTDIR) code = Code::not_found;
   if (number == EACCES || number == EPERM || number == EROFS) code = Code::permission_denied;
-  if (number == ENOSPC || number == EDQUOT || number == EMFILE || number == ENFILE)
+  if (number == ENOSPC || number == EDQUOT || number == EFBIG || number == EMFILE ||
+      number == ENFILE)
     code = Code::resource_exhausted;
   fail(code, "cannot ", what, " ", path, ": ", std::generic_category().message(number));
 }

@@ -16,7 +16,7 @@ std::size_t bytes_of(const TensorSpec& spec) {
 /// Who reads each output's values, aliases included.
 class Readers {
  public:
-  explicit Readers(const Schedule& schedule) : by_output_(schedule.step_of.size()) {
+  explicit Readers(const StepOrder& schedule) : by_output_(schedule.step_of.size()) {
     for (std::size_t step = 0; step < schedule.steps.size(); ++step)
       for_each_value_input(*schedule.steps[step],
                            [&](const Output& input) { add(root(input), static_cast<int>(step)); });
@@ -39,7 +39,7 @@ class Readers {
 
 class Planner {
  public:
-  Planner(const LoweredGraph& lowered, const Schedule& schedule, const Precedence& precedence)
+  Planner(const LoweredGraph& lowered, const StepOrder& schedule, const Precedence& precedence)
       : schedule_(schedule), precedence_(precedence), readers_(schedule) {
     plan_.buffer_of.resize(lowered.graph->nodes().size());
     leaves_.resize(plan_.buffer_of.size());
@@ -110,7 +110,7 @@ class Planner {
     return found;
   }
 
-  const Schedule& schedule_;
+  const StepOrder& schedule_;
   const Precedence& precedence_;
   const Readers readers_;
   std::vector<char> leaves_;  // by node: whether one of its outputs does
@@ -126,7 +126,7 @@ bool over_before(const PlannedBuffer& a, const PlannedBuffer& b, const Precedenc
 
 }  // namespace
 
-MemoryPlan plan_memory(const LoweredGraph& lowered, const Schedule& schedule,
+MemoryPlan plan_memory(const LoweredGraph& lowered, const StepOrder& schedule,
                        const Precedence& precedence) {
   return Planner(lowered, schedule, precedence).plan();
 }

@@ -27,7 +27,7 @@ struct MemoryPlan {
 /// so where its input is needed by nobody later; buffers that are never needed
 /// at the same time share memory. Strings get buffers of their own: they are
 /// objects, not bytes.
-MemoryPlan plan_memory(const LoweredGraph& lowered, const Schedule& schedule,
+MemoryPlan plan_memory(const LoweredGraph& lowered, const StepOrder& schedule,
                        const Precedence& precedence);
 
 /// Sets the offsets, 64-byte aligned, so that no two buffers overlap unless every

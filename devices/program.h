@@ -90,7 +90,7 @@ class Program {
 
   ProgramOptions options_;
   LoweredGraph lowered_;
-  Schedule schedule_;
+  StepOrder schedule_;
   MemoryPlan memory_;
   std::vector<Step> steps_;
   std::vector<double> costs_;  // by step, in cycles

@@ -54,8 +54,8 @@ std::vector<Node*> in_order(const LoweredGraph& lowered) {
 
 }  // namespace
 
-Schedule make_schedule(const LoweredGraph& lowered) {
-  Schedule schedule;
+StepOrder make_schedule(const LoweredGraph& lowered) {
+  StepOrder schedule;
   schedule.step_of.assign(lowered.graph->nodes().size(), -1);
   std::vector<std::vector<int>> behind(schedule.step_of.size());  // steps that a node stands for
   for (auto* node : in_order(lowered)) {
@@ -78,7 +78,7 @@ Schedule make_schedule(const LoweredGraph& lowered) {
   return schedule;
 }
 
-Precedence Precedence::by_dependencies(const Schedule& schedule) {
+Precedence Precedence::by_dependencies(const StepOrder& schedule) {
   Precedence precedence;
   const auto count = schedule.steps.size();
   precedence.words_ = (count + 63) / 64;

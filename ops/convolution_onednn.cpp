@@ -102,9 +102,11 @@ struct Shard {
   std::int64_t images = 0;
 };
 
-/// As many shards as there are threads, but no more than images or than it is worth.
+/// Two shards for each thread, so that one that comes late does not hold up the
+/// others; but no more than images, or than it is worth.
 std::vector<Shard> share_out(const Convolution& c, int threads) {
-  const auto count = worthwhile_shards(c.cycles(), std::min<std::int64_t>(c.batch, threads));
+  const auto most = threads > 1 ? 2 * threads : 1;
+  const auto count = worthwhile_shards(c.cycles(), std::min<std::int64_t>(c.batch, most));
   std::vector<Shard> shards;
   for (int i = 0; i < count; ++i) {
     const auto begin = c.batch * i / count;

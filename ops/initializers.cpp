@@ -127,8 +127,11 @@ Tensor initial_value(const Variable& variable, std::uint64_t seed) {
   Initializer initializer;
   initializer.kind = attributes.get<std::string>("initializer");
   const auto& values = attributes.get<std::vector<double>>("initializer_values");
-  initializer.a = values.at(0);
-  initializer.b = values.at(1);
+  if (values.size() != 2)
+    fail(Code::invalid_argument, "variable '", variable.name(), "': initializer_values has ",
+         values.size(), " entries, but needs 2");
+  initializer.a = values[0];
+  initializer.b = values[1];
   if (attributes.has("initial_value")) initializer.value = attributes.get<Tensor>("initial_value");
   const auto& spec = variable.spec();
   return evaluate(initializer, spec.dtype, spec.shape, variable.name(), seed);

@@ -11,8 +11,7 @@ struct MatmulOptions {
 
 /// The product of matrices, [..., m, k] times [..., k, n] to [..., m, n]. Axes
 /// in front of the last two must be equal: one product for each of them.
-/// float32 and float64. The bits of the result do not depend on the number of
-/// threads, except where b alone is transposed.
+/// float32 and float64. The bits of the result do not depend on the number of threads.
 Output matmul(Output a, Output b, const MatmulOptions& options = {});
 
 }  // namespace troupe

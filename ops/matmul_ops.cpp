@@ -1,5 +1,6 @@
 #include <Eigen/Core>
 #include <algorithm>
+#include <bit>
 
 #include "troupe/ops/catalog.h"
 #include "troupe/ops/dispatch.h"
@@ -175,38 +176,38 @@ class MatmulKernel final : public Kernel {
           multiply(whole, a + i * p.m * p.k, b + i * p.k * p.n, bias, c + i * p.m * p.n);
       });
     } else {
-      const auto count = static_cast<int>(blocks_.size());
-      run.intra.run(shards_, [&](int shard) {
-        for (int i = count * shard / shards_; i < count * (shard + 1) / shards_; ++i)
-          multiply(blocks_[i], a, b, bias, c);
-      });
+      run.intra.run(static_cast<int>(blocks_.size()),
+                    [&](int i) { multiply(blocks_[i], a, b, bias, c); });
     }
   }
 
  private:
-  /// Cuts the output into blocks for several threads. The sum behind one value
-  /// should not depend on the cut. oneDNN adds in the same order however many
-  /// columns it is given (unless b alone is transposed), but not however many
-  /// rows: so columns are shared out between the threads, and rows only in panels
-  /// whose size depends on nothing but the shape.
+  /// Cuts the output into blocks, two for each thread so that one that comes late
+  /// does not hold up the others. The sum behind one value must not depend on the
+  /// cut: oneDNN adds in the same order however many columns it is given, but not
+  /// however many rows, nor where b alone is transposed. There the size of the
+  /// blocks depends on nothing but the shape.
   void split(int threads) {
     constexpr std::int64_t kColumns = 48;  // the width of oneDNN's innermost kernel
     constexpr std::int64_t kPanel = 256;
     const auto& p = product_;
-    shards_ = worthwhile_shards(p.cycles(), threads);
-    if (worthwhile_shards(p.cycles(), 2) == 2 && p.m >= 4 * p.n && p.m >= 2 * kPanel) {
+    if (worthwhile_shards(p.cycles(), 2) == 1) {
+      blocks_.push_back({0, p.m, 0, p.n});
+    } else if (p.m >= 4 * p.n && p.m >= 2 * kPanel) {
       for (std::int64_t row = 0; row < p.m; row += kPanel)
         blocks_.push_back({row, std::min(kPanel, p.m - row), 0, p.n});
     } else {
       const auto units = (p.n + kColumns - 1) / kColumns;
-      const auto parts = std::clamp<std::int64_t>(units, 1, shards_);
+      const bool by_shape = p.transpose_b && !p.transpose_a;
+      const auto most = by_shape ? std::bit_floor(static_cast<std::uint64_t>(units) / 3)
+                                 : std::min<std::int64_t>(units, 2 * threads);
+      const auto parts = worthwhile_shards(p.cycles(), static_cast<std::int64_t>(most));
       for (std::int64_t i = 0; i < parts; ++i) {
         const auto begin = units * i / parts * kColumns;
         const auto end = std::min(units * (i + 1) / parts * kColumns, p.n);
         blocks_.push_back({0, p.m, begin, end - begin});
       }
     }
-    shards_ = std::min(shards_, static_cast<int>(blocks_.size()));
   }
 
   void multiply(const Block& part, const T* a, const T* b, const T* bias, T* c) const {
@@ -222,7 +223,6 @@ class MatmulKernel final : public Kernel {
   const Product product_;
   const Epilogue epilogue_;
   std::vector<Block> blocks_;  // empty for a batch: then each product is a unit of work
-  int shards_ = 1;
 };
 
 KernelPtr make_matmul(const KernelInit& init, const Epilogue& epilogue) {

@@ -1,5 +1,7 @@
 #include "troupe/ops/normalization.h"
 
+#include <algorithm>
+
 #include "troupe/ops/catalog.h"
 #include "troupe/ops/channels.h"
 #include "troupe/ops/dispatch.h"
@@ -61,8 +63,11 @@ GradientList bias_add_gradient(const Backward& b) {
 // ---- local response normalisation
 
 simd::LrnSizes lrn_sizes(const Attributes& attributes, const Shape& images) {
-  return {images[-1], attributes.get<std::int64_t>("depth_radius"), attributes.get<double>("bias"),
-          attributes.get<double>("alpha"), attributes.get<double>("beta")};
+  auto radius = attributes.get<std::int64_t>("depth_radius");
+  // There is nothing beyond the channels: whatever a graph asks for, memory stays in bounds.
+  if (images[-1] != Shape::kUnknown) radius = std::min(radius, images[-1]);
+  return {images[-1], radius, attributes.get<double>("bias"), attributes.get<double>("alpha"),
+          attributes.get<double>("beta")};
 }
 
 void lrn_shape(InferContext& c) {

@@ -302,8 +302,8 @@ TrainingOutcome Training::run() {
 std::vector<std::string> Training::stop(std::chrono::milliseconds deadline) {
   if (!running_) return {};
   // A handle keeps the thread of a detached actor, and the system waits for it.
-  running_->conductor = {};
-  running_->summaries = {};
+  running_->conductor = Conductor();
+  running_->summaries = SummaryWriter();
   auto left = running_->troupe.stop(deadline);
   if (left.empty())
     running_.reset();

@@ -9,37 +9,17 @@ namespace {
 using simd::Elementwise;
 namespace fn = simd::portable;
 
-template <class F, auto kFast>
-KernelPtr with_parameters(const KernelInit& init, double p, double q) {
-  return dispatch_floating(init.dtype(), init.node.op->name, [&]<class T>() {
-    if constexpr (std::is_same_v<T, float>)
-      return unary_kernel(init, simd::elementwise().*kFast, 1, p, q);
-    else
-      return unary_kernel(init, fn::unary_loop<F, T>, 4, p, q);
-  });
-}
-
-template <class F, auto kFast>
-KernelPtr gradient_with_parameters(const KernelInit& init, double p, double q) {
-  return dispatch_floating(init.dtype(), init.node.op->name, [&]<class T>() {
-    if constexpr (std::is_same_v<T, float>)
-      return gradient_kernel(init, simd::elementwise().*kFast, 1, p, q);
-    else
-      return gradient_kernel(init, fn::gradient_loop<F, T>, 4, p, q);
-  });
-}
-
 KernelPtr relu6_cpu(const KernelInit& init) {
-  return with_parameters<fn::Clip, &Elementwise::clip>(init, 0, 6);
+  return floating_unary_cpu<fn::Clip, &Elementwise::clip>(init, 0, 6);
 }
 
 double slope(const Attributes& attributes) { return attributes.get_or("alpha", 0.2); }
 KernelPtr leaky_relu_cpu(const KernelInit& init) {
-  return with_parameters<fn::LeakyRelu, &Elementwise::leaky_relu>(init, slope(init.attributes()),
-                                                                  0);
+  return floating_unary_cpu<fn::LeakyRelu, &Elementwise::leaky_relu>(init, slope(init.attributes()),
+                                                                     0);
 }
 KernelPtr leaky_relu_grad_cpu(const KernelInit& init) {
-  return gradient_with_parameters<fn::LeakyReluGrad, &Elementwise::leaky_relu_grad>(
+  return gradient_cpu<fn::LeakyReluGrad, &Elementwise::leaky_relu_grad>(
       init, slope(init.attributes()), 0);
 }
 
@@ -51,11 +31,11 @@ void clip_shape(InferContext& c) {
   floating_unary_shape(c);
 }
 KernelPtr clip_cpu(const KernelInit& init) {
-  return with_parameters<fn::Clip, &Elementwise::clip>(init, init.attributes().get<double>("min"),
-                                                       init.attributes().get<double>("max"));
+  return floating_unary_cpu<fn::Clip, &Elementwise::clip>(
+      init, init.attributes().get<double>("min"), init.attributes().get<double>("max"));
 }
 KernelPtr clip_grad_cpu(const KernelInit& init) {
-  return gradient_with_parameters<fn::ClipGrad, &Elementwise::clip_grad>(
+  return gradient_cpu<fn::ClipGrad, &Elementwise::clip_grad>(
       init, init.attributes().get<double>("min"), init.attributes().get<double>("max"));
 }
 

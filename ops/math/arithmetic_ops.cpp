@@ -88,16 +88,20 @@ template <class F>
 constexpr bool kDivides =
     std::is_same_v<F, fn::Div> || std::is_same_v<F, FloorDiv> || std::is_same_v<F, Mod>;
 
+template <class F, auto kFast, class T>
+simd::BinaryLoops arithmetic_loops() {
+  if constexpr (std::is_same_v<T, float> && kHasFast<kFast>)
+    return simd::elementwise().*kFast;
+  else
+    return fn::binary_loops<F, T>();
+}
+
 template <class F, auto kFast>
 KernelPtr arithmetic_cpu(const KernelInit& init) {
   BinaryFunction function;
   dispatch_numeric(init.dtype(), init.node.op->name, [&]<class T>() {
-    if constexpr (std::is_same_v<T, float> && kHasFast<kFast>) {
-      function.loops = simd::elementwise().*kFast;
-    } else {
-      function.loops = fn::binary_loops<F, T>();
-      function.cycles = !kHasFast<kFast> ? 20 : 2;
-    }
+    function.loops = arithmetic_loops<F, kFast, T>();
+    function.cycles = !kHasFast<kFast> ? 20 : std::is_same_v<T, float> ? 0.4 : 1;
     if constexpr (std::is_integral_v<T> && kDivides<F>) {
       function.find_bad = find_zero<T>;
       function.complaint = "an integer is divided by zero";

@@ -48,7 +48,7 @@ struct Not { static bool of(bool x, bool, bool) { return !x; } };
 template <class F>
 KernelPtr comparison_cpu(const KernelInit& init) {
   return dispatch_numeric_or_bool(init.dtype(), init.node.op->name, [&]<class T>() {
-    return binary_kernel(init, {.loops = fn::binary_loops<F, T, bool>()});
+    return binary_kernel(init, {.loops = fn::binary_loops<F, T, bool>(), .cycles = 0.5});
   });
 }
 

@@ -1,4 +1,4 @@
-#include <string>
+#include <array>
 
 #include "troupe/ops/dispatch.h"
 #include "troupe/ops/elementwise.h"
@@ -36,9 +36,13 @@ KernelPtr select_cpu(const KernelInit& init) {
           const auto* x = run.in<T>(1);
           const auto* y = run.in<T>(2);
           auto* out = run.out<T>();
+          const auto c = steps[0], s = steps[1], t = steps[2];
           run.intra.parallel_for(count, 1, [&](auto begin, auto end) {
-            for (auto i = begin; i < end; ++i)
-              out[i] = condition[i * steps[0]] ? x[i * steps[1]] : y[i * steps[2]];
+            if (c + s + t == 3) {  // a loop of its own, for the compiler to make vector code of
+              for (auto i = begin; i < end; ++i) out[i] = condition[i] ? x[i] : y[i];
+            } else {
+              for (auto i = begin; i < end; ++i) out[i] = condition[i * c] ? x[i * s] : y[i * t];
+            }
           });
         },
         static_cast<double>(count));

@@ -21,25 +21,43 @@ KernelPtr gradient_kernel(const KernelInit& init, simd::GradientLoop loop, doubl
 template <auto kFast>
 constexpr bool kHasFast = !std::is_null_pointer_v<decltype(kFast)>;
 
+/// The loop of the function F over T, from the table where that has it.
+template <class F, auto kFast, class T>
+simd::UnaryLoop unary_loop() {
+  if constexpr (std::is_same_v<T, float> && kHasFast<kFast>)
+    return simd::elementwise().*kFast;
+  else
+    return simd::portable::unary_loop<F, T>;
+}
+
+/// What a value costs. Beside the table there are float64 and libm.
+template <class F, auto kFast, class T>
+constexpr double cycles() {
+  return F::kCycles * (std::is_same_v<T, float> && kHasFast<kFast> ? 1 : 8);
+}
+
 /// The kernel of the function F of one floating value.
 template <class F, auto kFast>
-KernelPtr floating_unary_cpu(const KernelInit& init) {
+KernelPtr floating_unary_cpu(const KernelInit& init, double p = 0, double q = 0) {
   return dispatch_floating(init.dtype(), init.node.op->name, [&]<class T>() {
-    if constexpr (std::is_same_v<T, float> && kHasFast<kFast>)
-      return unary_kernel(init, simd::elementwise().*kFast, 2);
-    else
-      return unary_kernel(init, simd::portable::unary_loop<F, T>, 20);
+    return unary_kernel(init, unary_loop<F, kFast, T>(), cycles<F, kFast, T>(), p, q);
   });
 }
 
-/// The kernel of the gradient F for two inputs of one shape, likewise.
+/// The loop of the gradient F over T, likewise.
+template <class F, auto kFast, class T>
+simd::GradientLoop gradient_loop() {
+  if constexpr (std::is_same_v<T, float>)
+    return simd::elementwise().*kFast;
+  else
+    return simd::portable::gradient_loop<F, T>;
+}
+
+/// The kernel of the gradient F for two inputs of one shape.
 template <class F, auto kFast>
-KernelPtr gradient_cpu(const KernelInit& init) {
+KernelPtr gradient_cpu(const KernelInit& init, double p = 0, double q = 0) {
   return dispatch_floating(init.dtype(), init.node.op->name, [&]<class T>() {
-    if constexpr (std::is_same_v<T, float>)
-      return gradient_kernel(init, simd::elementwise().*kFast, 1);
-    else
-      return gradient_kernel(init, simd::portable::gradient_loop<F, T>, 4);
+    return gradient_kernel(init, gradient_loop<F, kFast, T>(), cycles<F, kFast, T>(), p, q);
   });
 }
 
@@ -54,7 +72,7 @@ constexpr OpDef gradient_op(std::string_view name) {
           .min_inputs = 2,
           .max_inputs = 2,
           .infer = gradient_shape,
-          .cpu = gradient_cpu<F, kFast>,
+          .cpu = [](const KernelInit& init) { return gradient_cpu<F, kFast>(init); },
           .in_place = true};
 }
 
@@ -65,7 +83,7 @@ constexpr OpDef floating_unary(std::string_view name, GradientList (*gradient)(c
           .min_inputs = 1,
           .max_inputs = 1,
           .infer = floating_unary_shape,
-          .cpu = floating_unary_cpu<F, kFast>,
+          .cpu = [](const KernelInit& init) { return floating_unary_cpu<F, kFast>(init); },
           .gradient = gradient,
           .in_place = true};
 }

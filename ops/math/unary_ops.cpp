@@ -11,15 +11,15 @@ namespace {
 using simd::Elementwise;
 namespace fn = simd::portable;
 
-struct Sin {
+struct Sin : fn::Costly {
   static float of(float x, float, float) { return __builtin_sinf(x); }
   static double of(double x, double, double) { return __builtin_sin(x); }
 };
-struct Cos {
+struct Cos : fn::Costly {
   static float of(float x, float, float) { return __builtin_cosf(x); }
   static double of(double x, double, double) { return __builtin_cos(x); }
 };
-struct Erf {
+struct Erf : fn::Costly {
   static float of(float x, float, float) { return __builtin_erff(x); }
   static double of(double x, double, double) { return __builtin_erf(x); }
 };
@@ -34,10 +34,7 @@ void numeric_shape(InferContext& c) {
 template <class F, auto kFast>
 KernelPtr numeric_unary_cpu(const KernelInit& init) {
   return dispatch_numeric(init.dtype(), init.node.op->name, [&]<class T>() {
-    if constexpr (std::is_same_v<T, float>)
-      return unary_kernel(init, simd::elementwise().*kFast, 1);
-    else
-      return unary_kernel(init, fn::unary_loop<F, T>, 2);
+    return unary_kernel(init, unary_loop<F, kFast, T>(), cycles<F, kFast, T>());
   });
 }
 

@@ -61,14 +61,14 @@ struct Div {
 struct Maximum {
   template <class T>
   static TROUPE_INLINE T of(T a, T b) {
-    return (a > b) | (a != a) ? a : b;
+    return ((a > b) | (a != a)) ? a : b;
   }
 };
 
 struct Minimum {
   template <class T>
   static TROUPE_INLINE T of(T a, T b) {
-    return (a < b) | (a != a) ? a : b;
+    return ((a < b) | (a != a)) ? a : b;
   }
 };
 

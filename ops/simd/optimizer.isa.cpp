@@ -1,12 +1,6 @@
 #include "troupe/ops/simd/optimizer.h"
 
-// Every value is updated on its own, so the loops may run in vectors although
-// `to` may be `from`, which the compiler cannot know.
-#ifdef __clang__
-#define TROUPE_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
-#else
-#define TROUPE_INDEPENDENT _Pragma("GCC ivdep")
-#endif
+#include "troupe/ops/simd/loops.h"
 
 namespace troupe::simd::TROUPE_ISA {
 namespace {

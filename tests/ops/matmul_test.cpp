@@ -53,22 +53,23 @@ TEST(Matmul, DoesNotDependOnTheNumberOfThreads) {
     std::int64_t m, n, k;
   } sizes[] = {{33, 150, 1000}, {2000, 20, 160}, {700, 97, 300}, {1, 1000, 1000}, {256, 500, 33}};
   for (const auto& [m, n, k] : sizes)
-    for (const bool ta : {false, true}) {
-      Graph g;
-      const auto a = placeholder(g, "a", DType::float32, ta ? Shape{k, m} : Shape{m, k});
-      const auto b = placeholder(g, "b", DType::float32, {k, n});
-      const auto c = matmul(a, b, {.transpose_a = ta});
-      const std::map<std::string, Tensor> feeds{
-          {"a", random_values(a.shape(), 1, 0, 1, DType::float32)},
-          {"b", random_values(b.shape(), 2, 0, 1, DType::float32)}};
-      const auto alone = run_graph(c, feeds);
-      for (const int threads : {2, 3, 7}) {
-        Threads intra(threads);
-        EXPECT_TRUE(same_bits(run_graph(c, feeds, 0, intra), alone))
-            << m << "x" << k << (ta ? " transposed, by " : " by ") << k << "x" << n << ", "
-            << threads << " threads";
+    for (const bool ta : {false, true})
+      for (const bool tb : {false, true}) {
+        Graph g;
+        const auto a = placeholder(g, "a", DType::float32, ta ? Shape{k, m} : Shape{m, k});
+        const auto b = placeholder(g, "b", DType::float32, tb ? Shape{n, k} : Shape{k, n});
+        const auto c = matmul(a, b, {.transpose_a = ta, .transpose_b = tb});
+        const std::map<std::string, Tensor> feeds{
+            {"a", random_values(a.shape(), 1, 0, 1, DType::float32)},
+            {"b", random_values(b.shape(), 2, 0, 1, DType::float32)}};
+        const auto alone = run_graph(c, feeds);
+        for (const int threads : {2, 3, 7}) {
+          Threads intra(threads);
+          EXPECT_TRUE(same_bits(run_graph(c, feeds, 0, intra), alone))
+              << a.shape() << (ta ? " transposed, by " : " by ") << b.shape()
+              << (tb ? " transposed, " : ", ") << threads << " threads";
+        }
       }
-    }
 }
 
 TEST(Matmul, ManySmallProductsRunOnSeveralThreads) {

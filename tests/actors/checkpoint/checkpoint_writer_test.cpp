@@ -180,7 +180,8 @@ std::optional<bool> killed_at_system_call(int n, Work work) {
   int status = 0;
   ::waitpid(child, &status, 0);
   if (WIFEXITED(status)) return std::nullopt;
-  for (int call = 0; call < n; ++call) {
+  // The child stops before and after each call.
+  for (int stops = 0; stops < 2 * n - 1; ++stops) {
     ::ptrace(PTRACE_SYSCALL, child, nullptr, nullptr);
     ::waitpid(child, &status, 0);
     if (WIFEXITED(status) || WIFSIGNALED(status)) return false;

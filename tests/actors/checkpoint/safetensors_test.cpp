@@ -1,5 +1,8 @@
 #include "troupe/actors/checkpoint/safetensors.h"
 
+#include <sys/resource.h>
+
+#include <csignal>
 #include <cstring>
 
 #include "support/error_matcher.h"
@@ -114,6 +117,36 @@ TEST_F(Safetensors, LeaveNothingBehindWhenTheyCannotBeWritten) {
   EXPECT_THAT(error_of([&] { write_safetensors(directory / "no/w", std::vector<NamedTensor>{}); }),
               IsError(Code::not_found, HasSubstr("no/w.tmp: No such file or directory")));
   EXPECT_TRUE(directory.files().empty());
+}
+
+/// While it lives, this process cannot write files above a size: the nearest to a full disk.
+class SmallFilesOnly {
+ public:
+  explicit SmallFilesOnly(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit{bytes, before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~SmallFilesOnly() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, handler_);
+  }
+
+ private:
+  void (*handler_)(int);
+  rlimit before_{};
+};
+
+TEST_F(Safetensors, LeaveWhatWasThereWhenTheDiskIsFull) {
+  write_safetensors(path, std::vector<NamedTensor>{{"w", Tensor::scalar(1.0f)}});
+  {
+    const SmallFilesOnly limit(1 << 20);
+    const std::vector<NamedTensor> large{{"w", Tensor(DType::float32, {1 << 20})}};
+    EXPECT_THAT(error_of([&] { write_safetensors(path, large); }),
+                IsError(Code::resource_exhausted, HasSubstr("cannot write " + path + ".tmp")));
+  }
+  EXPECT_THAT(directory.files(), testing::ElementsAre("weights.safetensors"));
+  EXPECT_EQ(SafetensorsFile(path).read("w").item(), 1);
 }
 
 TEST_F(Safetensors, SayWhichTensorsThereAreWhenOneIsNot) {

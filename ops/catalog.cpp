@@ -35,9 +35,10 @@ class Catalog {
 
  private:
   Catalog() {
-    for (const auto& family : {state_ops(), elementwise_ops(), reduction_ops(), matmul_ops(),
-                               array_ops(), random_ops(), convolution_ops(), pooling_ops(),
-                               normalization_ops(), batch_norm_ops(), softmax_ops(), loss_ops()})
+    for (const auto& family :
+         {state_ops(), elementwise_ops(), reduction_ops(), matmul_ops(), array_ops(), random_ops(),
+          convolution_ops(), small_convolution_ops(), pooling_ops(), normalization_ops(),
+          batch_norm_ops(), softmax_ops(), loss_ops()})
       for (const auto* op : family) add(*op);
   }
 

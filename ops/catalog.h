@@ -31,10 +31,11 @@ OpFamily matmul_ops();       // matmul and its fusions
 OpFamily array_ops();        // reshape, concat, gather, pad ...
 OpFamily random_ops();       // random_uniform, dropout ...
 OpFamily convolution_ops();  // conv2d, depthwise_conv2d and their gradients and fusions
-OpFamily pooling_ops();      // max_pool, avg_pool
-OpFamily normalization_ops();  // bias_add, lrn
-OpFamily batch_norm_ops();     // batch_norm, batch_norm_inference
-OpFamily softmax_ops();        // softmax, log_softmax
-OpFamily loss_ops();           // (sparse) softmax cross entropy, in_top_k ...
+OpFamily small_convolution_ops();  // a first layer with its pooling in one pass
+OpFamily pooling_ops();            // max_pool, avg_pool
+OpFamily normalization_ops();      // bias_add, lrn
+OpFamily batch_norm_ops();         // batch_norm, batch_norm_inference
+OpFamily softmax_ops();            // softmax, log_softmax
+OpFamily loss_ops();               // (sparse) softmax cross entropy, in_top_k ...
 
 }  // namespace troupe

@@ -8,6 +8,7 @@
 #include "support/check_gradient.h"
 #include "support/check_reference.h"
 #include "support/message_of.h"
+#include "support/named.h"
 #include "support/threads.h"
 #include "troupe/ops/elementwise.h"
 #include "troupe/ops/random.h"
@@ -17,15 +18,8 @@ namespace {
 
 using ReduceOp = Output (*)(Output, const Axes&, bool);
 
-struct Reduction {
-  std::string name;  ///< in the reference file; the op is reduce_<name>
-  ReduceOp function;
-};
-std::ostream& operator<<(std::ostream& out, const Reduction& reduction) {
-  return out << reduction.name;
-}
-
-std::string name_of(const testing::TestParamInfo<Reduction>& info) { return info.param.name; }
+// The name is that of the reference file; the op is called reduce_<name>.
+using Reduction = Named<ReduceOp>;
 
 class Reduce : public testing::TestWithParam<Reduction> {};
 class ReduceNumbers : public Reduce {};
@@ -37,14 +31,14 @@ INSTANTIATE_TEST_SUITE_P(Ops, Reduce,
                                          Reduction{"max", reduce_max}, Reduction{"min", reduce_min},
                                          Reduction{"any", reduce_any},
                                          Reduction{"all", reduce_all}),
-                         name_of);
+                         name_of<ReduceOp>);
 INSTANTIATE_TEST_SUITE_P(Ops, ReduceNumbers,
                          testing::Values(Reduction{"sum", reduce_sum},
                                          Reduction{"mean", reduce_mean},
                                          Reduction{"prod", reduce_prod},
                                          Reduction{"max", reduce_max},
                                          Reduction{"min", reduce_min}),
-                         name_of);
+                         name_of<ReduceOp>);
 
 TEST_P(Reduce, IsWhatTensorFlowComputes) {
   check_references("reductions.txt", GetParam().name, [](auto& x, auto& reference) {

@@ -16,11 +16,11 @@ os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 os.environ["TF_ENABLE_ONEDNN_OPTS"] = "0"
 logging.getLogger("tensorflow").setLevel(logging.ERROR)
 
-from op_references import array, elementwise, nn, reductions, training  # noqa: E402
+from op_references import array, elementwise, models, nn, reductions, training  # noqa: E402
 
 FAMILIES = [elementwise.binary, elementwise.unary, reductions.reductions, array.array,
             nn.matmul, nn.conv, nn.pool, nn.normalization, nn.losses,
-            training.optimizers, training.schedules, training.moving_averages]
+            training.optimizers, training.schedules, training.moving_averages, models.models]
 
 
 def main():

@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "support/check_gradient.h"
+#include "support/check_reference.h"
 #include "support/interpreter.h"
 #include "troupe/ops/nn/losses.h"
 
@@ -63,50 +66,103 @@ TEST(Mlp, IsTwoHiddenLayersAndOneOfClasses) {
                                            "fc3/weights [2048, 10]", "fc3/biases [10]"));
 }
 
-/// Moves all variables a little against their gradient and expects the loss of
-/// the same batch to fall by about as much as the gradient says.
-void expect_descent(Graph& g, Output loss, std::map<std::string, Tensor> feeds) {
-  loss = nn::total_loss(loss);
-  OutputList values;
-  for (const auto& v : g.variables()) values.push_back(v.read());
-  OutputList fetches{loss};
-  for (const auto& gradient : gradients(loss, values)) fetches.push_back(gradient.dense());
-  const auto at = run_graph(fetches, feeds, 3);
-
-  double norm = 0;
-  for (std::size_t i = 1; i < at.size(); ++i)
-    for (const auto value : at[i].read<float>()) norm += double{value} * value;
-  const auto step = 0.01 * at[0].item() / norm;  // the loss should fall by a hundredth
-  for (std::size_t i = 1; i < at.size(); ++i) {
-    auto moved = initial_value(g.variables()[i - 1], 3);
-    const auto gradient = at[i].read<float>();
-    auto values = moved.write<float>();
-    for (std::size_t k = 0; k < values.size(); ++k)
-      values[k] -= static_cast<float>(step * gradient[k]);
-    feeds[g.variables()[i - 1].name()] = moved;
-  }
-  EXPECT_NEAR(run_graph(loss, feeds, 3).item() / at[0].item(), 0.99, 0.003);
+/// scale * sin(step * i + phase): what tests/data/op_references/models.py makes.
+Tensor wave(DType type, const Shape& shape, double step, double phase = 0, double scale = 1) {
+  Tensor values(DType::float64, shape);
+  auto out = values.write<double>();
+  for (std::size_t i = 0; i < out.size(); ++i)
+    out[i] = scale * std::sin(step * static_cast<double>(i) + phase);
+  return values.cast(type);
 }
 
-TEST(Models, AreDescendedByTheirGradients) {
-  const auto labels = Tensor::of<std::int32_t>({4}, {3, 1, 4, 1});
-  const auto check = [&](const Shape& shape, auto build) {
-    Graph g;
-    const auto x = placeholder(g, "x", DType::float32, shape);
-    const auto t = placeholder(g, "labels", DType::int32, {-1});
-    expect_descent(g, nn::cross_entropy(build(x), t),
-                   {{"x", random_values(shape, 1, 0, 1, DType::float32)}, {"labels", labels}});
-  };
-  check({4, 28, 28, 1}, [](Output x) { return nn::lenet(x, true); });
-  check({4, 24, 24, 3}, [](Output x) { return nn::cifar10_cnn(x); });
-  check({4, 50}, [](Output x) { return nn::mlp(x, 64); });
+/// The loss, and of the gradient of each variable the sum and the sum of squares.
+struct Summary {
+  double loss = 0;
+  std::vector<std::array<double, 2>> gradients;
+};
 
+/// `loss_of` builds a model on its input and gives its loss.
+Summary summary_of(DType type, const Shape& shape, const std::function<Output(Output)>& loss_of) {
   Graph g;
-  const auto x = placeholder(g, "x", DType::float32, {4, 20, 195, 1});
-  const auto t = placeholder(g, "targets", DType::float32, {4, 15});
-  expect_descent(g, nn::root_mean_squared_error(nn::headline_cnn(x, true), t),
-                 {{"x", random_values({4, 20, 195, 1}, 1, 0, 1, DType::float32)},
-                  {"targets", random_values({4, 15}, 2, 0, 1, DType::float32)}});
+  const auto x = placeholder(g, "x", type, shape);
+  const auto loss = nn::total_loss(loss_of(x));
+  std::map<std::string, Tensor> feeds{{"x", wave(type, shape, 0.3)}};
+  OutputList variables;
+  for (const auto& v : g.variables()) {
+    const auto& extents = v.spec().shape;
+    const auto fan_in = extents.rank() == 1 ? 10.0
+                                            : static_cast<double>(extents.volume()) /
+                                                  static_cast<double>(extents[-1]);
+    feeds[v.name()] =
+        wave(type, extents, 0.7, static_cast<double>(variables.size()), 1 / std::sqrt(fan_in));
+    variables.push_back(v.read());
+  }
+  OutputList fetches{loss};
+  for (const auto& gradient : gradients(loss, variables)) fetches.push_back(gradient.dense());
+  const auto results = run_graph(fetches, feeds);
+
+  Summary summary{results[0].item(), {}};
+  for (std::size_t i = 1; i < results.size(); ++i) {
+    double sum = 0;
+    double squares = 0;
+    for (std::int64_t k = 0; k < results[i].size(); ++k) {
+      sum += results[i].at(k);
+      squares += results[i].at(k) * results[i].at(k);
+    }
+    summary.gradients.push_back({sum, squares});
+  }
+  return summary;
+}
+
+void expect_reference(const std::string& model, const Shape& shape,
+                      const std::function<Output(Output)>& loss_of) {
+  SCOPED_TRACE(model);
+  for (const auto& reference : read_references(std::string(TROUPE_TEST_DATA) + "/models.txt")) {
+    if (reference.op != model) continue;
+    const auto& wanted = reference.tensor("gradients");
+    for (const auto type : {DType::float64, DType::float32}) {
+      const auto got = summary_of(type, shape, loss_of);
+      const double part = type == DType::float64 ? 1e-9 : 2e-4;
+      EXPECT_NEAR(got.loss, reference.tensor("loss").item(), part);
+      ASSERT_EQ(static_cast<std::int64_t>(got.gradients.size()), wanted.shape()[0]);
+      for (std::int64_t k = 0; k < wanted.shape()[0]; ++k) {
+        const auto size = std::sqrt(wanted.at(2 * k + 1));  // the sum may have cancelled to nothing
+        EXPECT_NEAR(got.gradients[k][0], wanted.at(2 * k), 100 * part * size) << "variable " << k;
+        EXPECT_NEAR(std::sqrt(got.gradients[k][1]), size, part * size) << "variable " << k;
+      }
+    }
+    return;
+  }
+  ADD_FAILURE() << "no reference";
+}
+
+TEST(Models, HaveTheLossesAndGradientsOfTensorFlow) {
+  const auto classify = [](Output logits) {
+    const std::vector<std::int32_t> labels{3, 1, 4};
+    const auto rows = logits.shape()[0];
+    const auto some = Tensor::of<std::int32_t>({3}, labels).slice(0, rows);
+    return nn::cross_entropy(logits, constant(logits.graph(), some));
+  };
+  expect_reference("lenet", {2, 28, 28, 1},
+                   [&](Output x) { return classify(nn::lenet(x, false)); });
+  expect_reference("cifar10", {2, 24, 24, 3},
+                   [&](Output x) { return classify(nn::cifar10_cnn(x)); });
+  expect_reference("mlp", {3, 50}, [&](Output x) { return classify(nn::mlp(x, 64)); });
+  expect_reference("headline", {3, 20, 195, 1}, [](Output x) {
+    const auto y = nn::headline_cnn(x, false);
+    return nn::root_mean_squared_error(y, constant(x.graph(), wave(x.dtype(), y.shape(), 0.5)));
+  });
+}
+
+TEST(Models, DropValuesInTrainingOnly) {
+  const auto has_dropout = [](bool training) {
+    Graph g;
+    nn::lenet(placeholder(g, "lenet", DType::float32, {-1, 28, 28, 1}), training);
+    const auto drops = [](const Node& node) { return node.op->name == "dropout"; };
+    return std::ranges::any_of(g.nodes(), drops);
+  };
+  EXPECT_TRUE(has_dropout(true));
+  EXPECT_FALSE(has_dropout(false));
 }
 
 }  // namespace

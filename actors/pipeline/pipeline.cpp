@@ -212,7 +212,9 @@ Batches::Running Batches::spawn(Troupe& troupe, const std::string& prefix,
   RandomShuffleQueueOptions queueing;
   queueing.name = prefix + "examples";
   queueing.capacity = d.queue.capacity;
-  queueing.min_after_dequeue = d.queue.min_after_dequeue;
+  // How full the queue is when an element is drawn depends on timing, unless it
+  // is always drawn from a full one.
+  queueing.min_after_dequeue = d.ordered ? d.queue.capacity - 1 : d.queue.min_after_dequeue;
   queueing.seed = seed;
   queueing.producers = d.ordered ? 1 : decoders;
   queueing.components = make_decoder(d.decoders, nullptr)->components();

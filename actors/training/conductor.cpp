@@ -300,20 +300,22 @@ void start(Self self, const OptionsPtr& options) {
   s.progress.names = options->names;
   s.progress.max_steps = options->max_steps;
   s.progress.step = s.outcome.steps = options->first_step;
-  for (const auto& [name, decoder] : options->decoders)
-    watch(self, name, caf::actor_cast<caf::actor>(decoder));
+  for (const auto* decoders : {&options->decoders, &options->evaluation_decoders})
+    for (const auto& [name, decoder] : *decoders)
+      watch(self, name, caf::actor_cast<caf::actor>(decoder));
   for (const auto& [name, replica] : options->replicas)
     watch(self, name, caf::actor_cast<caf::actor>(replica));
   for (const auto& [name, actor] : options->others) watch(self, name, actor);
   s.begun = s.last_tick = Clock::now();
   s.last_cpu = process_cpu_time();
   s.replicas_running = options->replicas.size();
-  for (const auto& [name, decoder] : options->decoders)
-    self->request(decoder, caf::infinite, start_atom_v)
-        .then([](std::uint64_t) {},
-              [self, options](caf::error& error) {
-                if (!self->state.stopping) fail_run(self, options, to_error(error), true);
-              });
+  for (const auto* decoders : {&options->decoders, &options->evaluation_decoders})
+    for (const auto& [name, decoder] : *decoders)
+      self->request(decoder, caf::infinite, start_atom_v)
+          .then([](std::uint64_t) {},
+                [self, options](caf::error& error) {
+                  if (!self->state.stopping) fail_run(self, options, to_error(error), true);
+                });
   for (const auto& [name, replica] : options->replicas)
     self->request(replica, caf::infinite, start_atom_v)
         .then([self, options](std::uint64_t) { replica_done(self, options); },

@@ -15,6 +15,8 @@ namespace troupe {
 
 struct ConductorOptions {
   std::vector<std::pair<std::string, Decoder>> decoders;  ///< started with the run, by name
+  /// Those of the evaluation set: started with the run too, but they go on when it stops.
+  std::vector<std::pair<std::string, Decoder>> evaluation_decoders;
   std::vector<std::pair<std::string, Replica>> replicas;
   std::vector<Shard> shards;
   std::vector<std::pair<std::string, caf::actor>> others;  ///< whose death ends the run

@@ -258,7 +258,7 @@ TrainingOutcome Training::run() {
     e.device = device;
     e.shards = shards;
     c.evaluator = troupe.spawn("evaluator", evaluator, e);
-    c.decoders.insert(c.decoders.end(), set.decoders.begin(), set.decoders.end());
+    c.evaluation_decoders = set.decoders;
   }
   if (!o.summary_directory.empty()) {
     SummaryOptions s;
@@ -276,7 +276,8 @@ TrainingOutcome Training::run() {
       return std::any_of(list.begin(), list.end(),
                          [&](const auto& entry) { return entry.first == member.first; });
     };
-    return listed(c.replicas) || listed(c.decoders) || member.first == "conductor";
+    return listed(c.replicas) || listed(c.decoders) || listed(c.evaluation_decoders) ||
+           member.first == "conductor";
   });
   c.examples = pipeline.queue;
   c.checkpointer = writer;

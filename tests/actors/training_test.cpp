@@ -1,0 +1,221 @@
+#include "troupe/actors/training/training.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "support/temporary_directory.h"
+#include "troupe/actors/checkpoint/checkpoint.h"
+#include "troupe/actors/checkpoint/checkpoint_directory.h"
+#include "troupe/ops/elementwise.h"
+#include "troupe/ops/error.h"
+#include "troupe/ops/nn/layers.h"
+#include "troupe/ops/nn/losses.h"
+#include "troupe/ops/state.h"
+
+namespace troupe {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// A small network without dropout: y = f(x) for four numbers x.
+Model small_model(bool) {
+  Model m;
+  m.graph = std::make_shared<Graph>();
+  const auto x = placeholder(*m.graph, "x", DType::float32, {-1, 4});
+  const auto y = placeholder(*m.graph, "y", DType::float32, {-1, 1});
+  const auto hidden = nn::dense(x, 8, {.name = "hidden", .activation = tanh});
+  m.inputs = {x, y};
+  m.loss = nn::mean_squared_error(nn::dense(hidden, 1, {.name = "out"}), y);
+  return m;
+}
+
+/// Real actors on real threads, over text files of a few lines.
+class ATrainingRun : public ::testing::Test {
+ protected:
+  ATrainingRun() {
+    std::ofstream x(path("x.txt")), y(path("y.txt"));
+    for (int i = 0; i < 240; ++i) {
+      for (int k = 0; k < 4; ++k) x << (k ? " " : "") << std::sin(i * (k + 1) * 0.37);
+      x << '\n';
+      y << std::sin(i * 0.37) * 0.5 + 0.1 << '\n';
+    }
+  }
+  std::string path(const std::string& name) const { return directory.path() + "/" + name; }
+
+  Batches batches(std::int64_t epochs, std::int64_t rows = 24) const {
+    return read_text({path("x.txt")})
+        .zip(read_text({path("y.txt")}))
+        .repeat(epochs)
+        .decode({numbers({4}), numbers({1})}, {.decoders = 2, .block_records = 7})
+        .shuffle({.capacity = 100, .min_after_dequeue = 40})
+        .batch(rows, Remainder::drop);
+  }
+  static TrainingOptions options() {
+    TrainingOptions o;
+    o.optimizer = optim::momentum(0.9);
+    o.learning_rate = 0.05;
+    o.threads = {2, 2};
+    o.deterministic = true;
+    return o;
+  }
+  /// The weights after a run, as its last checkpoint has them.
+  std::map<std::string, Tensor> train(TrainingOptions o, std::int64_t epochs = 3) {
+    o.checkpoints.directory = path("run-" + std::to_string(++runs));
+    Training training(small_model, batches(epochs), o);
+    outcome = training.run();
+    EXPECT_NE(outcome.ending, Ending::failed) << outcome.message;
+    EXPECT_TRUE(training.stop(std::chrono::seconds(60)).empty());
+    std::map<std::string, Tensor> weights;
+    for (auto& record : Checkpoint::open(o.checkpoints.directory).read_all())
+      if (record.kind == TensorKind::variable) weights.emplace(record.name, record.value);
+    return weights;
+  }
+
+  test::TemporaryDirectory directory;
+  TrainingOutcome outcome;
+  int runs = 0;
+};
+
+void expect_near(const std::map<std::string, Tensor>& a, const std::map<std::string, Tensor>& b) {
+  ASSERT_EQ(a.size(), b.size());
+  for (const auto& [name, value] : a)
+    for (std::int64_t i = 0; i < value.size(); ++i)
+      EXPECT_NEAR(value.at(i), b.at(name).at(i), 1e-5) << name << ", value " << i;
+}
+
+TEST_F(ATrainingRun, GivesTheSameWeightsWithOneTwoAndFourReplicas) {
+  const auto one = train(options());
+  EXPECT_EQ(outcome.steps, 30u);
+  for (const int replicas : {2, 4}) {
+    auto o = options();
+    o.replicas = replicas;
+    o.shards = replicas;
+    expect_near(one, train(o));
+    EXPECT_EQ(outcome.steps, 30u);
+    EXPECT_EQ(outcome.examples, 720);
+  }
+}
+
+TEST_F(ATrainingRun, GivesTheSameBitsEachTimeWhenDeterministic) {
+  auto o = options();
+  o.replicas = 4;
+  o.shards = 2;
+  const auto first = train(o);
+  const auto second = train(o);
+  for (const auto& [name, value] : first) EXPECT_TRUE(same_bits(value, second.at(name))) << name;
+}
+
+TEST_F(ATrainingRun, LearnsWithAsynchronousReplicasToo) {
+  auto o = options();
+  o.deterministic = false;
+  o.synchronous = false;
+  o.replicas = 2;
+  o.shards = 2;
+  o.learning_rate = 0.02;
+  train(o, 20);
+  EXPECT_EQ(outcome.examples, 4800);
+  EXPECT_LT(outcome.training.at(0), 0.1);
+}
+
+TEST_F(ATrainingRun, GoesOnFromACheckpoint) {
+  auto o = options();
+  o.checkpoints.directory = path("resumed");
+  o.max_steps = 10;
+  EXPECT_EQ(Training(small_model, batches(0), o).run().steps, 10u);
+  o.max_steps = 15;
+  EXPECT_THROW(Training(small_model, batches(0), o).run(), Error);  // it holds a run already
+  o.checkpoints.resume = true;
+  const auto again = Training(small_model, batches(0), o).run();
+  EXPECT_EQ(again.steps, 15u) << again.message;
+  EXPECT_EQ(again.examples, 5 * 24);
+}
+
+TEST_F(ATrainingRun, KeepsACheckpointEverySoManySteps) {
+  auto o = options();
+  o.checkpoints.every = 4;
+  o.checkpoints.keep = 0;
+  o.checkpoints.directory = path("many");
+  o.max_steps = 10;
+  Training(small_model, batches(0), o).run();
+  EXPECT_EQ(CheckpointDirectory(o.checkpoints.directory).list(),
+            (std::vector<std::int64_t>{4, 8, 10}));
+}
+
+TEST_F(ATrainingRun, EndsAtTheGoalOfTheEvaluation) {
+  auto o = options();
+  o.evaluation.data = read_text({path("x.txt")})
+                          .zip(read_text({path("y.txt")}))
+                          .decode({numbers({4}), numbers({1})})
+                          .buffer(50)
+                          .batch(100, Remainder::keep);
+  o.evaluation.every = 1;
+  o.evaluation.stop_below = 0.05;
+  const auto ended = Training(small_model, batches(0), o).run();
+  EXPECT_EQ(ended.ending, Ending::goal_met) << ended.message;
+  EXPECT_LT(ended.evaluation.at(0), 0.05);
+}
+
+TEST_F(ATrainingRun, FailsWithFileLineAndFieldOfABadRow) {
+  std::ofstream(path("x.txt"), std::ios::app) << "1 2 oops 4\n";
+  std::ofstream(path("y.txt"), std::ios::app) << "1\n";
+  const auto ended = Training(small_model, batches(1), options()).run();
+  EXPECT_EQ(ended.ending, Ending::failed);
+  EXPECT_THAT(ended.message, HasSubstr("x.txt:241:5"));
+  EXPECT_THAT(ended.message, HasSubstr("oops"));
+}
+
+TEST_F(ATrainingRun, FailsWithBothPlacesWhenOneFileIsShorter) {
+  std::ofstream(path("y.txt"), std::ios::app) << "1\n";
+  const auto ended = Training(small_model, batches(1), options()).run();
+  EXPECT_EQ(ended.ending, Ending::failed);
+  EXPECT_THAT(ended.message, HasSubstr("x.txt:240"));
+  EXPECT_THAT(ended.message, HasSubstr("y.txt:241"));
+}
+
+TEST_F(ATrainingRun, StopsWhenAskedAndKeepsWhatItHas) {
+  auto o = options();
+  o.deterministic = false;
+  o.checkpoints.directory = path("stopped");
+  std::unique_ptr<Training> training;
+  o.progress_interval = std::chrono::milliseconds(20);
+  o.progress = [&](const Progress& p) {
+    if (p.step > 0) training->request_stop();
+  };
+  training = std::make_unique<Training>(small_model, batches(0), o);
+  const auto ended = training->run();
+  EXPECT_EQ(ended.ending, Ending::stopped) << ended.message;
+  EXPECT_EQ(Checkpoint::open(o.checkpoints.directory).step(),
+            static_cast<std::int64_t>(ended.steps));
+}
+
+TEST_F(ATrainingRun, SaysAtOnceWhenModelAndDataDoNotFit) {
+  const auto narrow = read_text({path("x.txt")})
+                          .zip(read_text({path("y.txt")}))
+                          .decode({numbers({2, 2}), numbers({1})})
+                          .buffer(10)
+                          .batch(5, Remainder::drop);
+  try {
+    Training(small_model, narrow, options());
+    FAIL() << "[2, 2] fitted [4]";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "input 'x' of the training model is float32 [?, 4], but component 0 of its data "
+                 "is float32 [?, 2, 2]");
+  }
+}
+
+TEST_F(ATrainingRun, TellsItsTopologyAndMemoryBound) {
+  auto o = options();
+  o.replicas = 2;
+  const auto words = Training(small_model, batches(2), o).describe();
+  EXPECT_THAT(words, HasSubstr("2 replicas, synchronous, deterministic <-> 1 shard"));
+  EXPECT_THAT(words, HasSubstr("data in flight take at most"));
+}
+
+}  // namespace
+}  // namespace troupe

@@ -74,8 +74,8 @@ TEST(SmallConvolution, DoesNotDependOnTheNumberOfThreads) {
   Threads intra(3);
   const auto shared = run_graph(both.fused, {}, 0, intra);
   EXPECT_TRUE(same_bits(shared[0], alone[0]));
-  expect_near(shared[1], alone[1], 1e-4, "the gradient of the weights, added in other order");
-  expect_near(shared[2], alone[2], 1e-4, "the gradient of the bias");
+  expect_near(shared[1], alone[1], 1e-3, "the gradient of the weights, added in other order");
+  expect_near(shared[2], alone[2], 1e-3, "the gradient of the bias");
   const auto again = run_graph(both.fused, {}, 0, intra);
   EXPECT_TRUE(same_bits(again[1], shared[1])) << "the same order at every run";
 }

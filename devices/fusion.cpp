@@ -42,7 +42,7 @@ class Fuser {
     const auto live = live_nodes(lowered_);
     for (std::size_t id = 0; id < live.size(); ++id) {
       auto& node = lowered_.graph->node(static_cast<int>(id));
-      if (live[id] && fuse_bias(node)) return true;
+      if (live[id] && (fuse_first_layer(node) || fuse_bias(node))) return true;
     }
     return false;
   }
@@ -90,6 +90,113 @@ class Fuser {
     std::vector<Node*> group{&product, add};
     if (relu) group.push_back(relu);
     replace(group, fused, {product.inputs[0], product.inputs[1], bias}, std::move(attributes));
+    return true;
+  }
+
+  /// conv2d of one channel, bias, relu and max_pool, and the whole way back.
+  struct FirstLayer {
+    Node* convolution = nullptr;
+    Node* bias = nullptr;
+    Node* relu = nullptr;
+    Node* pool = nullptr;
+    Node* pool_gradient = nullptr;  // these four only in training
+    Node* relu_gradient = nullptr;
+    Node* bias_gradient = nullptr;
+    Node* filter_gradient = nullptr;
+  };
+
+  static bool has_pair(const Node& node, std::string_view attribute, std::int64_t height,
+                       std::int64_t width) {
+    return node.attributes.get_or(attribute, std::vector<std::int64_t>{1, 1}) ==
+           std::vector<std::int64_t>{height, width};
+  }
+  static bool is_valid(const Node& node) {
+    return node.attributes.get_or("padding", std::string()) == "VALID";
+  }
+
+  /// The one user of this node's output that is such an op, and nobody else.
+  Node* only_user(Node& node, std::string_view op) const {
+    auto* user = only_user(node);
+    return user != nullptr && user->op->name == op ? user : nullptr;
+  }
+
+  bool find_forward(Node& node, FirstLayer& layer) const {
+    if (node.op->name != "conv2d" || !is_valid(node) || !has_pair(node, "dilations", 1, 1))
+      return false;
+    layer.convolution = &node;
+    layer.bias = only_user(node, "bias_add");
+    layer.relu = layer.bias ? only_user(*layer.bias, "relu") : nullptr;
+    if (!layer.relu || is_awaited(*layer.relu) || lowered_.is_target(*layer.relu) ||
+        lowered_.leaves(layer.relu->output(0)))
+      return false;
+    for (auto* user : users_.of(layer.relu->output(0))) {
+      if (user->op->name == "max_pool" && !layer.pool)
+        layer.pool = user;
+      else if (user->op->name == "max_pool_grad" && !layer.pool_gradient)
+        layer.pool_gradient = user;
+      else if (user->op->name == "relu_grad" && !layer.relu_gradient)
+        layer.relu_gradient = user;
+      else
+        return false;
+    }
+    return layer.pool && is_valid(*layer.pool) && has_pair(*layer.pool, "window", 2, 2) &&
+           has_pair(*layer.pool, "strides", 2, 2) && layer.pool->control_inputs.empty() &&
+           !layer.pool_gradient == !layer.relu_gradient;
+  }
+
+  bool find_backward(FirstLayer& layer) const {
+    if (!layer.pool_gradient) return true;
+    if (layer.pool_gradient->inputs[1] != layer.pool->output(0) ||
+        only_user(*layer.pool_gradient) != layer.relu_gradient ||
+        layer.relu_gradient->inputs[0] != layer.pool_gradient->output(0))
+      return false;
+    const auto gradient = layer.relu_gradient->output(0);
+    if (lowered_.leaves(gradient) || lowered_.is_target(*layer.relu_gradient)) return false;
+    for (auto* user : users_.of(gradient)) {
+      if (user->op->name == "bias_add_grad" && !layer.bias_gradient)
+        layer.bias_gradient = user;
+      else if (user->op->name == "conv2d_backprop_filter" && !layer.filter_gradient)
+        layer.filter_gradient = user;
+      else
+        return false;
+    }
+    return layer.bias_gradient && layer.filter_gradient &&
+           layer.filter_gradient->inputs[0] == layer.convolution->inputs[0];
+  }
+
+  bool fuse_first_layer(Node& node) {
+    FirstLayer layer;
+    if (!find_forward(node, layer) || !find_backward(layer)) return false;
+    const auto images = node.inputs[0];
+    const auto weights = node.inputs[1];
+    const auto bias = layer.bias->inputs[1];
+    const Attributes attributes{
+        {"strides", node.attributes.get_or("strides", std::vector<std::int64_t>{1, 1})}};
+    Node* forward = nullptr;
+    try {
+      forward = &lowered_.graph->add("fused_conv_bias_relu_pool", {images, weights, bias},
+                                     attributes, node.name + "+pool");
+    } catch (const Error&) {
+      return false;  // sizes that have no kernel of their own
+    }
+    forward->control_inputs = node.control_inputs;
+    lowered_.position.push_back(lowered_.position[layer.pool->id]);
+    redirect(layer.pool->output(0), forward->output(0));
+    lowered_.notes.push_back(text(node.name, " + bias + relu + pool -> ", forward->op->name));
+    if (!layer.pool_gradient) return true;
+
+    auto backward_attributes = attributes;
+    backward_attributes.set("kernel",
+                            std::vector<std::int64_t>{weights.shape()[0], weights.shape()[1]});
+    auto& backward =
+        lowered_.graph->add("fused_conv_bias_relu_pool_grad",
+                            {images, forward->output(1), layer.pool_gradient->inputs[2]},
+                            backward_attributes, layer.filter_gradient->name + "+pool");
+    lowered_.position.push_back(lowered_.position[layer.relu_gradient->id]);
+    redirect(layer.filter_gradient->output(0), backward.output(0));
+    redirect(layer.bias_gradient->output(0), backward.output(1));
+    lowered_.notes.push_back(
+        text(layer.filter_gradient->name, " + bias + relu + pool -> ", backward.op->name));
     return true;
   }
 

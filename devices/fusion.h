@@ -9,6 +9,8 @@ namespace troupe {
 ///
 ///   conv2d + bias (+ relu)   -> fused_conv2d
 ///   matmul + bias (+ relu)   -> fused_matmul
+///   conv2d of few channels + bias + relu + max_pool -> fused_conv_bias_relu_pool,
+///     and their gradients -> fused_conv_bias_relu_pool_grad
 ///
 /// A bias is bias_add, or add of a vector along the last axis.
 void fuse(LoweredGraph& lowered);

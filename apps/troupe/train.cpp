@@ -8,6 +8,7 @@
 #include "commands.h"
 #include "programs.h"
 #include "progress_line.h"
+#include "troupe/actors/checkpoint/checkpoint_directory.h"
 #include "troupe/ops/error.h"
 
 namespace troupe::cli {
@@ -67,6 +68,18 @@ const char* to_words(Ending ending) {
   return "failed";
 }
 
+/// "run/NAME", or "run/NAME-2" and so on while there are checkpoints of earlier
+/// runs; the last of those to resume.
+std::string own_directory(const std::string& program, bool resume) {
+  auto directory = "run/" + program;
+  auto used = directory;
+  for (int i = 2; CheckpointDirectory(directory).latest(); ++i) {
+    used = directory;
+    directory = fmt::format("run/{}-{}", program, i);
+  }
+  return resume ? used : directory;
+}
+
 TrainingOptions options_of(const TrainArguments& a, const CLI::App& command,
                            const Program& program) {
   auto o = program.options;
@@ -81,7 +94,7 @@ TrainingOptions options_of(const TrainArguments& a, const CLI::App& command,
   o.threads = {a.inter_op, a.intra_op};
   o.seed = a.seed;
   if (a.steps >= 0) o.max_steps = static_cast<std::uint64_t>(a.steps);
-  const auto directory = a.directory.empty() ? "run/" + program.name : a.directory;
+  const auto directory = a.directory.empty() ? own_directory(program.name, a.resume) : a.directory;
   if (!a.no_checkpoints) {
     o.checkpoints.directory = directory;
     if (a.checkpoint_every >= 0)
@@ -136,7 +149,7 @@ int report(const TrainingOutcome& outcome, const Program& program, const Trainin
     return kExitFailed;
   }
   if (outcome.ending == Ending::stopped) {
-    fmt::print("go on with: troupe train {} --resume ...\n", program.name);
+    fmt::print("go on with the same command and --resume -d {}\n", options.checkpoints.directory);
     return kExitInterrupted;
   }
   if (!program.next.empty()) fmt::print("next: {}\n", program.next);
@@ -146,7 +159,6 @@ int report(const TrainingOutcome& outcome, const Program& program, const Trainin
 int train(const TrainArguments& a, const CLI::App& command) {
   auto program = training_program(a.program, a.data);
   auto options = options_of(a, command, program);
-  const auto budget = options.threads.resolved();
   std::vector<std::string> names;
   options.progress =
       [&names, printer = ProgressPrinter(schedulable_cpus())](const Progress& progress) mutable {
@@ -173,7 +185,6 @@ int train(const TrainArguments& a, const CLI::App& command) {
     std::fflush(stdout);
     _exit(exit_code == kExitOk ? kExitFailed : exit_code);
   }
-  (void)budget;
   return exit_code;
 }
 
@@ -266,7 +277,9 @@ void add_train(CLI::App& app, int& exit_code) {
       ->capture_default_str()
       ->group("Actors");
 
-  command->add_option("--directory,-d", a->directory, "For checkpoints and summaries [run/PROGRAM]")
+  command
+      ->add_option("--directory,-d", a->directory,
+                   "For checkpoints and summaries [run/PROGRAM, -2, -3 ...]")
       ->group("Output");
   command->add_option("--checkpoint-every", a->checkpoint_every, "Steps; 0: one at the end")
       ->check(CLI::NonNegativeNumber)

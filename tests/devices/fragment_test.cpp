@@ -7,11 +7,18 @@
 
 #include "support/check_gradient.h"
 #include "support/fragment_runs.h"
+#include "support/interpreter.h"
 #include "support/test_ops.h"
 #include "troupe/ops/array.h"
+#include "troupe/ops/convolution.h"
 #include "troupe/ops/elementwise.h"
+#include "troupe/ops/gradient.h"
+#include "troupe/ops/initializers.h"
 #include "troupe/ops/matmul.h"
+#include "troupe/ops/normalization.h"
+#include "troupe/ops/pooling.h"
 #include "troupe/ops/reductions.h"
+#include "troupe/ops/state.h"
 
 namespace troupe {
 namespace {
@@ -276,6 +283,28 @@ TEST_F(FragmentTest, GivesTheSameGradientsAsThePlainInterpreter) {
           ASSERT_NEAR(got[i].at(k), expected[i].at(k), 1e-5) << fetches[i].name();
     }
   }
+}
+
+TEST(Fragment, GivesTheSameValuesWithAFusedFirstLayerAsNodeByNode) {
+  const auto graph = std::make_shared<Graph>();
+  const auto images = placeholder(*graph, "images", DType::float32, {-1, 9, 22, 1});
+  const auto filter = placeholder(*graph, "filter", DType::float32, {3, 4, 1, 5});
+  const auto bias = placeholder(*graph, "bias", DType::float32, {5});
+  const auto pooled = max_pool(relu(bias_add(conv2d(images, filter, {.strides = {1, 2}}), bias)));
+  const auto grads = gradients(reduce_sum(square(pooled)), {filter, bias});
+  const OutputList fetches{pooled, grads[0].dense(), grads[1].dense()};
+
+  const auto values = [](const Shape& shape, std::string_view name) {
+    return evaluate(init::normal(0, 1), DType::float32, shape, name, 3);
+  };
+  const TensorList feeds{values({5, 9, 22, 1}, "a"), values({3, 4, 1, 5}, "b"), values({5}, "c")};
+  const auto wanted =
+      test::run_graph(fetches, {{"images", feeds[0]}, {"filter", feeds[1]}, {"bias", feeds[2]}});
+  test::FragmentRuns run(graph, {"images", "filter", "bias"}, fetches);
+  const auto got = run(feeds);
+  for (std::size_t f = 0; f < fetches.size(); ++f)
+    for (std::int64_t i = 0; i < got[f].size(); ++i)
+      ASSERT_NEAR(got[f].at(i), wanted[f].at(i), 1e-3) << fetches[f].name() << ", value " << i;
 }
 
 }  // namespace

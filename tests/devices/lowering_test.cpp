@@ -11,6 +11,7 @@
 #include "troupe/ops/matmul.h"
 #include "troupe/ops/normalization.h"
 #include "troupe/ops/op.h"
+#include "troupe/ops/pooling.h"
 #include "troupe/ops/random_ops.h"
 #include "troupe/ops/reductions.h"
 #include "troupe/ops/state.h"
@@ -156,6 +157,40 @@ TEST_F(FusionTest, PutsBiasAndReluIntoAConvolution) {
   const auto lowered = fuse_to({y});
   EXPECT_THAT(ops_of(lowered), ElementsAre("fused_conv2d"));
   EXPECT_EQ(lowered.fetches[0].shape(), y.shape());
+}
+
+/// Convolution, bias, ReLU and 2 x 2 pooling of images with one channel.
+class FirstLayerFusionTest : public FusionTest {
+ protected:
+  Output images = input("images", {3, 8, 20, 1});
+  Output filter = input("filter", {3, 4, 1, 5});
+  Output bias = input("bias", {5});
+  Output active = relu(bias_add(conv2d(images, filter, {.strides = {1, 2}}), bias));
+  Output pooled = max_pool(active);
+};
+
+TEST_F(FirstLayerFusionTest, MakesOneNodeOfTheWayForward) {
+  const auto lowered = fuse_to({pooled});
+  EXPECT_THAT(ops_of(lowered), ElementsAre("fused_conv_bias_relu_pool"));
+  EXPECT_EQ(lowered.fetches[0].shape(), pooled.shape());
+}
+
+TEST_F(FirstLayerFusionTest, MakesOneNodeOfTheWayBack) {
+  const auto grads = gradients(reduce_sum(square(pooled)), {filter, bias});
+  const auto ops = ops_of(fuse_to({grads[0].dense(), grads[1].dense()}));
+  EXPECT_THAT(
+      ops, testing::IsSupersetOf({"fused_conv_bias_relu_pool", "fused_conv_bias_relu_pool_grad"}));
+  for (const auto* gone : {"conv2d", "max_pool", "max_pool_grad", "relu_grad", "bias_add_grad",
+                           "conv2d_backprop_filter"})
+    EXPECT_THAT(ops, testing::Not(testing::Contains(gone)));
+}
+
+TEST_F(FirstLayerFusionTest, LeavesALayerOfWhichSomebodyNeedsTheInside) {
+  EXPECT_THAT(ops_of(fuse_to({pooled, active})), UnorderedElementsAre("fused_conv2d", "max_pool"));
+  const auto grads = gradients(reduce_sum(square(pooled)), {filter, bias, images});
+  EXPECT_THAT(ops_of(fuse_to({grads[0].dense(), grads[2].dense()})),
+              testing::Not(testing::Contains("fused_conv_bias_relu_pool_grad")))
+      << "the gradient of the images goes through the layer";
 }
 
 TEST_F(FusionTest, LeavesWhatSomebodyElseNeeds) {

@@ -25,7 +25,7 @@ class MemoryPlanTest : public testing::Test {
 
   struct Planned {
     LoweredGraph lowered;
-    Schedule schedule;
+    StepOrder schedule;
     MemoryPlan memory;
   };
   Planned plan(const OutputList& fetches, bool parallel) {

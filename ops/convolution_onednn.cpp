@@ -15,7 +15,8 @@ constexpr auto kFloat = dnnl::memory::data_type::f32;
 
 /// oneDNN's description of the convolution of some images.
 struct Description {
-  Description(const Convolution& c, std::int64_t images)
+  /// `layout` of the filter is oneDNN's choice where none is given.
+  Description(const Convolution& c, std::int64_t images, const Desc& layout)
       : x(onednn::nhwc(images, c.rows.input, c.columns.input, c.in)),
         y(onednn::nhwc(images, c.rows.output, c.columns.output, c.out)),
         bias({c.out}, kFloat, Tag::a),
@@ -26,10 +27,12 @@ struct Description {
     dnnl::memory::dims extents{c.out / c.groups, c.in / c.groups, c.rows.window, c.columns.window};
     if (c.groups > 1) extents.insert(extents.begin(), c.groups);
     w = Desc(extents, kFloat, c.groups > 1 ? Tag::hwigo : Tag::hwio);
-    best_w = Desc(extents, kFloat, Tag::any);
+    any_w = Desc(extents, kFloat, Tag::any);
+    best_w = layout ? layout : any_w;
   }
 
-  dnnl::convolution_forward::primitive_desc forward(const ConvolutionEpilogue& epilogue) const {
+  dnnl::convolution_forward::primitive_desc forward(const ConvolutionEpilogue& epilogue,
+                                                    const Desc& filter) const {
     auto attributes = onednn::attributes();
     if (epilogue.relu) {
       dnnl::post_ops then;
@@ -39,10 +42,10 @@ struct Description {
     const auto kind = dnnl::prop_kind::forward_training;
     const auto algorithm = dnnl::algorithm::convolution_direct;
     if (epilogue.bias)
-      return {{kind, algorithm, x, best_w, bias, y, strides, dilations, before, after},
+      return {{kind, algorithm, x, filter, bias, y, strides, dilations, before, after},
               attributes,
               onednn::engine()};
-    return {{kind, algorithm, x, best_w, y, strides, dilations, before, after},
+    return {{kind, algorithm, x, filter, y, strides, dilations, before, after},
             attributes,
             onednn::engine()};
   }
@@ -51,7 +54,7 @@ struct Description {
     return {{dnnl::algorithm::convolution_direct, x, best_w, y, strides, dilations, before, after},
             onednn::attributes(),
             onednn::engine(),
-            forward({})};
+            forward({}, any_w)};
   }
 
   dnnl::convolution_backward_weights::primitive_desc filter_gradient(bool any_layout) const {
@@ -61,10 +64,10 @@ struct Description {
              any_layout ? best_y : y, strides, dilations, before, after},
             onednn::attributes(),
             onednn::engine(),
-            forward({})};
+            forward({}, any_w)};
   }
 
-  Desc x, y, bias, w, best_w;
+  Desc x, y, bias, w, any_w, best_w;
   dnnl::memory::dims strides, dilations, before, after;
 };
 
@@ -85,7 +88,10 @@ struct Operand {
     reorder = onednn::reorder(tensor, copy.memory());
   }
 
+  explicit operator bool() const { return static_cast<bool>(tensor); }
   const dnnl::memory& memory() const { return reorder ? copy.memory() : tensor; }
+  /// What a further primitive must take; of no operand: anything.
+  Desc layout() const { return *this ? memory().get_desc() : Desc(); }
   void load(const float* values) {
     point(tensor, values);
     if (reorder) reorder.run();
@@ -96,16 +102,14 @@ struct Operand {
   Step reorder;
 };
 
-/// The images that one thread computes, with primitives and memory of its own.
+/// Some of the images, computed by one thread with a primitive of their own.
 struct Shard {
   std::int64_t begin = 0;
   std::int64_t images = 0;
 };
 
-/// Two shards for each thread, so that one that comes late does not hold up the
-/// others; but no more than images, or than it is worth.
-std::vector<Shard> share_out(const Convolution& c, int threads) {
-  const auto most = threads > 1 ? 2 * threads : 1;
+/// Up to `most` shards, but no more than images, or than it is worth.
+std::vector<Shard> share_out(const Convolution& c, int most) {
   const auto count = worthwhile_shards(c.cycles(), std::min<std::int64_t>(c.batch, most));
   std::vector<Shard> shards;
   for (int i = 0; i < count; ++i) {
@@ -115,27 +119,30 @@ std::vector<Shard> share_out(const Convolution& c, int threads) {
   return shards;
 }
 
+/// Two shards for each thread, so that one that comes late does not hold up the others.
+int two_each(int threads) { return threads > 1 ? 2 * threads : 1; }
+
 class Forward final : public Kernel {
  public:
   Forward(const KernelInit& init, const Convolution& c, const ConvolutionEpilogue& epilogue)
       : label_(onednn::label(init.node)), sizes_(c) {
     cost = c.cycles();
     onednn::guarded(label_, "prepare the convolution", [&] {
-      for (const auto& shard : share_out(c, init.threads)) parts_.emplace_back(c, shard, epilogue);
+      for (const auto& shard : share_out(c, two_each(init.threads)))
+        parts_.emplace_back(c, shard, epilogue, w_);
     });
   }
 
   void run(const Run& run) override {
     const auto* x = run.in<float>(0);
-    const auto* w = run.in<float>(1);
     auto* y = run.out<float>();
+    onednn::guarded(label_, "reorder the filter", [&] { w_.load(run.in<float>(1)); });
     run.intra.run(static_cast<int>(parts_.size()), [&](int i) {
       auto& part = parts_[i];
       onednn::guarded(label_, "convolve", [&] {
         point(part.x, x + part.shard.begin * sizes_.input_size());
         point(part.y, y + part.shard.begin * sizes_.output_size());
         if (part.bias) point(part.bias, run.in<float>(2));
-        part.w.load(w);
         part.convolve.run();
       });
     });
@@ -143,12 +150,13 @@ class Forward final : public Kernel {
 
  private:
   struct Part {
-    Part(const Convolution& c, const Shard& s, const ConvolutionEpilogue& epilogue) : shard(s) {
-      const Description description(c, s.images);
-      const auto desc = description.forward(epilogue);
+    Part(const Convolution& c, const Shard& s, const ConvolutionEpilogue& epilogue, Operand& w)
+        : shard(s) {
+      const Description description(c, s.images, w.layout());
+      const auto desc = description.forward(epilogue, description.best_w);
       x = elsewhere(description.x);
       y = elsewhere(description.y);
-      w = Operand(description.w, desc.weights_desc());
+      if (!w) w = Operand(description.w, desc.weights_desc());
       std::vector<Step::Argument> arguments{
           {DNNL_ARG_SRC, x}, {DNNL_ARG_WEIGHTS, w.memory()}, {DNNL_ARG_DST, y}};
       if (epilogue.bias) {
@@ -159,12 +167,12 @@ class Forward final : public Kernel {
     }
     Shard shard;
     dnnl::memory x, y, bias;
-    Operand w;
     Step convolve;
   };
 
   const std::string label_;
   const Convolution sizes_;
+  Operand w_;  // shared by all parts
   std::vector<Part> parts_;
 };
 
@@ -174,20 +182,20 @@ class InputGradient final : public Kernel {
       : label_(onednn::label(init.node)), sizes_(c) {
     cost = c.cycles();
     onednn::guarded(label_, "prepare the gradient", [&] {
-      for (const auto& shard : share_out(c, init.threads)) parts_.emplace_back(c, shard);
+      for (const auto& shard : share_out(c, two_each(init.threads)))
+        parts_.emplace_back(c, shard, w_);
     });
   }
 
   void run(const Run& run) override {
-    const auto* w = run.in<float>(1);
     const auto* dy = run.in<float>(2);
     auto* dx = run.out<float>();
+    onednn::guarded(label_, "reorder the filter", [&] { w_.load(run.in<float>(1)); });
     run.intra.run(static_cast<int>(parts_.size()), [&](int i) {
       auto& part = parts_[i];
       onednn::guarded(label_, "compute the gradient", [&] {
         point(part.dy, dy + part.shard.begin * sizes_.output_size());
         point(part.dx, dx + part.shard.begin * sizes_.input_size());
-        part.w.load(w);
         part.convolve.run();
       });
     });
@@ -195,12 +203,12 @@ class InputGradient final : public Kernel {
 
  private:
   struct Part {
-    Part(const Convolution& c, const Shard& s) : shard(s) {
-      const Description description(c, s.images);
+    Part(const Convolution& c, const Shard& s, Operand& w) : shard(s) {
+      const Description description(c, s.images, w.layout());
       const auto desc = description.input_gradient();
       dy = elsewhere(description.y);
       dx = elsewhere(description.x);
-      w = Operand(description.w, desc.weights_desc());
+      if (!w) w = Operand(description.w, desc.weights_desc());
       convolve =
           Step(dnnl::convolution_backward_data(desc),
                {{DNNL_ARG_DIFF_DST, dy}, {DNNL_ARG_WEIGHTS, w.memory()}, {DNNL_ARG_DIFF_SRC, dx}},
@@ -208,12 +216,12 @@ class InputGradient final : public Kernel {
     }
     Shard shard;
     dnnl::memory dy, dx;
-    Operand w;
     Step convolve;
   };
 
   const std::string label_;
   const Convolution sizes_;
+  Operand w_;  // shared by all parts
   std::vector<Part> parts_;
 };
 
@@ -225,67 +233,81 @@ class FilterGradient final : public Kernel {
       : label_(onednn::label(init.node)), sizes_(c) {
     cost = c.cycles();
     onednn::guarded(label_, "prepare the gradient", [&] {
-      for (const auto& shard : share_out(c, init.threads))
-        parts_.emplace_back(c, shard, parts_.empty());
+      // Every sum is as large as the filter: no more of a large one than needed.
+      constexpr std::int64_t kLarge = 65536;
+      const auto most = c.filter_size() > kLarge ? init.threads : two_each(init.threads);
+      for (const auto& shard : share_out(c, most))
+        parts_.emplace_back(c, shard, parts_.empty() ? Desc() : parts_[0].dw.get_desc());
+      plain_ = elsewhere(Description(c, c.batch, {}).w);
+      if (parts_[0].dw.get_desc() == plain_.get_desc()) return;
+      to_plain_ = onednn::reorder(parts_[0].dw, plain_);
     });
   }
 
   void run(const Run& run) override {
     const auto* x = run.in<float>(0);
     const auto* dy = run.in<float>(2);
-    auto* dw = run.out<float>();
+    if (!to_plain_) point(parts_[0].dw, run.out<float>());
     run.intra.run(static_cast<int>(parts_.size()), [&](int i) {
       auto& part = parts_[i];
       onednn::guarded(label_, "compute the gradient", [&] {
         part.x.load(x + part.shard.begin * sizes_.input_size());
         part.dy.load(dy + part.shard.begin * sizes_.output_size());
-        if (i == 0) point(part.dw, dw);
         part.convolve.run();
-        if (part.to_plain) part.to_plain.run();
       });
     });
-    run.intra.parallel_for(
-        sizes_.filter_size(), static_cast<double>(parts_.size()) / 4, [&](auto begin, auto end) {
-          for (std::size_t i = 1; i < parts_.size(); ++i) {
-            const auto* sum = static_cast<const float*>(parts_[i].dw.get_data_handle());
-            for (auto j = begin; j < end; ++j) dw[j] += sum[j];
-          }
-        });
+    add_up(run.intra);
+    if (to_plain_)
+      onednn::guarded(label_, "reorder the filter", [&] {
+        point(plain_, run.out<float>());
+        to_plain_.run();
+      });
   }
 
  private:
   struct Part {
-    Part(const Convolution& c, const Shard& s, bool first) : shard(s) {
-      const Description description(c, s.images);
+    Part(const Convolution& c, const Shard& s, const Desc& layout) : shard(s) {
+      const Description description(c, s.images, layout);
       // With few channels oneDNN is fast in a layout of its own only: 4 times
       // faster for 3 channels and 64, the two reorders included.
       const auto desc = description.filter_gradient(c.in <= 3 && c.groups == 1);
       x = Operand(description.x, desc.src_desc());
       dy = Operand(description.y, desc.diff_dst_desc());
-      if (!first) partial = Scratch(description.w);
-      dw = first ? elsewhere(description.w) : partial.memory();
-      auto result = dw;
-      if (desc.diff_weights_desc() != description.w) {
-        own_layout = Scratch(desc.diff_weights_desc());
-        result = own_layout.memory();
-        to_plain = onednn::reorder(result, dw);
-      }
+      sum = Scratch(desc.diff_weights_desc());
+      dw = sum.memory();
       convolve = Step(dnnl::convolution_backward_weights(desc),
                       {{DNNL_ARG_SRC, x.memory()},
                        {DNNL_ARG_DIFF_DST, dy.memory()},
-                       {DNNL_ARG_DIFF_WEIGHTS, result}},
+                       {DNNL_ARG_DIFF_WEIGHTS, dw}},
                       desc.scratchpad_desc());
     }
+    float* values() const { return static_cast<float*>(dw.get_data_handle()); }
+
     Shard shard;
     Operand x, dy;
-    Scratch partial, own_layout;
+    Scratch sum;
     dnnl::memory dw;
-    Step convolve, to_plain;
+    Step convolve;
   };
+
+  /// The sums of all parts to that of the first.
+  void add_up(IntraOp& intra) {
+    const auto count =
+        static_cast<std::int64_t>(parts_[0].dw.get_desc().get_size() / sizeof(float));
+    intra.parallel_for(count, static_cast<double>(parts_.size()) / 4, [&](auto begin, auto end) {
+      auto* total = parts_[0].values();
+      for (std::size_t i = 1; i < parts_.size(); ++i) {
+        const auto* sum = parts_[i].values();
+        for (auto j = begin; j < end; ++j) total[j] += sum[j];
+      }
+    });
+  }
 
   const std::string label_;
   const Convolution sizes_;
   std::vector<Part> parts_;
+  dnnl::memory plain_;
+  Step to_plain_;
 };
 
 /// No images: no output, and a gradient of zeros.

@@ -245,8 +245,8 @@ struct TrainingOutcome {
   Ending ending = Ending::steps_done;
   Code code = Code::ok;  ///< of the first cause, when it failed
   std::string message;
-  std::uint64_t steps = 0;    ///< updates of the parameters, those before a resume included
-  std::int64_t examples = 0;  ///< trained on in this run
+  std::uint64_t steps = 0;         ///< updates of the parameters, those before a resume included
+  std::int64_t examples = 0;       ///< trained on in this run
   std::vector<double> training;    ///< loss and metrics of the last step
   std::vector<double> evaluation;  ///< loss and metrics of the last evaluation; empty for none
   std::string checkpoint;          ///< path of the last one; empty for none

@@ -88,7 +88,8 @@ using Reader = caf::typed_actor<caf::replies_to<next_atom>::with<RecordBlock>,
 ///   (attach)                  -> ok       the sender is a producer from now on. A producer that
 ///                                         ends without a word closes the queue with its failure.
 ///   (detach, reason)          -> ok       the sender has no more. The queue closes when the last
-///                                         producer is gone, or at once when the reason is a failure
+///                                         producer is gone, or at once when the reason is a
+///                                         failure
 ///   (close, request)          -> ok
 ///   (status)                  -> status
 using Queue = caf::typed_actor<
@@ -183,10 +184,9 @@ using SummaryWriter = caf::typed_actor<caf::reacts_to<report_atom, StepReport>,
 /// Leads a training run: starts and stops its actors, watches them, says how it goes.
 ///   (start) -> outcome     when the run has ended, one way or the other
 ///   (stop)  -> ok          end after the steps in progress, with a checkpoint
-using Conductor =
-    TrainingListener::extend<caf::replies_to<start_atom>::with<TrainingOutcome>,
-                             caf::replies_to<stop_atom>::with<caf::ok_atom>,
-                             caf::reacts_to<tick_atom>>;
+using Conductor = TrainingListener::extend<caf::replies_to<start_atom>::with<TrainingOutcome>,
+                                           caf::replies_to<stop_atom>::with<caf::ok_atom>,
+                                           caf::reacts_to<tick_atom>>;
 
 }  // namespace troupe
 

@@ -20,6 +20,10 @@ ThreadBudget ThreadBudget::resolved() const {
     fail(Code::invalid_argument,
          "inter_op and intra_op are numbers of threads, 0 for all CPUs, but ", inter_op, " and ",
          intra_op, " were given");
+  constexpr int kMost = 1024;
+  if (inter_op > kMost || intra_op > kMost)
+    fail(Code::invalid_argument, "inter_op and intra_op are at most ", kMost, ", but ", inter_op,
+         " and ", intra_op, " were given: this machine has ", schedulable_cpus(), " CPUs");
   const int cpus = schedulable_cpus();
   return {inter_op == 0 ? cpus : inter_op, intra_op == 0 ? cpus : intra_op};
 }

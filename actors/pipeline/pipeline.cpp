@@ -22,8 +22,10 @@ namespace {
 
 constexpr std::size_t kReadAhead = 2;
 
+/// Twice the CPUs: while one decoder waits for the reader or the queue another one
+/// has a block in its hands.
 int decoder_count(const DecodeOptions& options) {
-  return options.decoders > 0 ? options.decoders : schedulable_cpus();
+  return options.decoders > 0 ? options.decoders : 2 * schedulable_cpus();
 }
 
 std::shared_ptr<TupleDecoder> make_decoder(const std::vector<DecoderFactory>& factories,
@@ -78,9 +80,10 @@ Records Records::repeat(std::int64_t epochs) const {
 }
 
 Examples Records::decode(std::vector<DecoderFactory> decoders, const DecodeOptions& options) const {
-  if (options.decoders < 0)
-    fail(Code::invalid_argument, "the number of decoders is 0 (one per CPU) or more, but ",
-         options.decoders, " was given");
+  constexpr int kMostDecoders = 1024;
+  if (options.decoders < 0 || options.decoders > kMostDecoders)
+    fail(Code::invalid_argument, "the number of decoders is 0 (two per CPU) to ", kMostDecoders,
+         ", but ", options.decoders, " was given");
   auto d = std::make_shared<Examples::Description>(*this);
   for (const auto& component : make_decoder(decoders, nullptr)->components())
     d->components.push_back(component.spec);
@@ -109,6 +112,7 @@ DecoderFactory numbers(const Shape& shape, char delimiter) {
   NumberDecoderOptions options;
   options.shape = shape;
   options.delimiter = delimiter;
+  options.merge_delimiters = delimiter == ' ';
   return [options] { return std::make_shared<NumberDecoder>(options); };
 }
 
@@ -152,7 +156,9 @@ Examples Examples::buffer(std::int64_t capacity) const {
 }
 
 Batches Examples::batch(std::int64_t rows, Remainder remainder) const {
-  if (rows < 1) fail(Code::invalid_argument, "a batch has 1 row or more, but ", rows, " was given");
+  constexpr std::int64_t kMostRows = std::int64_t{1} << 32;
+  if (rows < 1 || rows > kMostRows)
+    fail(Code::invalid_argument, "a batch has 1 to ", kMostRows, " rows, but ", rows, " was given");
   return {d_, rows, remainder};
 }
 

@@ -24,7 +24,7 @@ using DecoderFactory = std::function<std::shared_ptr<RecordDecoder>()>;
 enum class Remainder { keep, drop };
 
 struct DecodeOptions {
-  int decoders = 0;                                ///< decoder actors; 0 for as many as CPUs
+  int decoders = 0;                                ///< decoder actors; 0 for two per CPU
   std::size_t block_records = 64;                  ///< at most so many records move together ...
   std::size_t block_bytes = std::size_t{1} << 20;  ///< ... or about so many bytes
   std::int64_t skip_bad_records = 0;  ///< so many may be left out before it is a failure

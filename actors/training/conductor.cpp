@@ -143,6 +143,8 @@ void save_and_end(Self self, const OptionsPtr& options, std::vector<ShardSnapsho
 }
 
 void take_snapshots(Self self, const OptionsPtr& options) {
+  // Weights that nothing was learned into are not worth a checkpoint.
+  if (self->state.outcome.steps == options->first_step) return end(self, options);
   const auto snapshots = std::make_shared<std::vector<ShardSnapshot>>();
   for (const auto& shard : options->shards)
     self->request(shard, options->patience, snapshot_atom_v)
@@ -285,6 +287,13 @@ void replica_done(Self self, const OptionsPtr& options) {
   if (s.outcome.ending == Ending::steps_done &&
       (options->max_steps == 0 || s.outcome.steps < options->max_steps))
     s.outcome.ending = Ending::end_of_data;
+  if (s.outcome.ending == Ending::end_of_data && s.outcome.steps == options->first_step) {
+    s.outcome.ending = Ending::failed;
+    s.outcome.code = Code::invalid_argument;
+    s.outcome.message =
+        "the data have ended before the first batch was full: there are fewer rows "
+        "than a batch has";
+  }
   s.stopping = true;
   stop_replicas(options);
   wind_up(self, options);

@@ -4,6 +4,8 @@
 #include <caf/all.hpp>
 #include <sstream>
 
+#include <unistd.h>
+
 #include "troupe/actors/checkpoint/checkpoint.h"
 #include "troupe/actors/checkpoint/checkpoint_directory.h"
 #include "troupe/actors/checkpoint/checkpointer.h"
@@ -26,19 +28,32 @@ constexpr std::chrono::minutes kPatienceAtStart{10};
 
 void check(const TrainingOptions& o) {
   const auto at_least_one = [](int value, const char* what) {
-    if (value < 1)
-      fail(Code::invalid_argument, "a training run needs at least 1 ", what, ", but ", value,
-           " were asked for");
+    constexpr int kMost = 1024;
+    if (value < 1 || value > kMost)
+      fail(Code::invalid_argument, "a training run needs at least 1 and at most ", kMost, " ", what,
+           "s, but ", value, " were asked for");
   };
   at_least_one(o.replicas, "replica");
   at_least_one(o.shards, "shard");
-  if (o.average_decay < 0 || o.average_decay >= 1)
+  if (!(o.average_decay >= 0 && o.average_decay < 1))
     fail(Code::invalid_argument, "average_decay must be in [0, 1), but is ", o.average_decay);
   if (o.checkpoints.directory.empty() && (o.checkpoints.every > 0 || o.checkpoints.resume))
     fail(Code::invalid_argument,
          "checkpoints.every and checkpoints.resume need a checkpoints.directory");
   if (o.evaluation.stop_below && !o.evaluation.data)
     fail(Code::invalid_argument, "evaluation.stop_below needs evaluation.data");
+}
+
+/// A run that needs more memory than there is would only fail later, and worse.
+void check_memory(std::uint64_t bound) {
+  const auto pages = sysconf(_SC_PHYS_PAGES);
+  const auto page = sysconf(_SC_PAGESIZE);
+  if (pages <= 0 || page <= 0) return;
+  const auto memory = static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page);
+  if (bound > memory)
+    fail(Code::resource_exhausted, "data in flight could take ", bound,
+         " bytes, but the machine has ", memory,
+         ": choose a smaller batch, queue capacity or number of replicas");
 }
 
 /// The components of a batch must be what the model's placeholders want.
@@ -86,6 +101,7 @@ Training::Training(const ModelFunction& model, Batches data, TrainingOptions opt
     : options_(std::move(options)), data_(std::move(data)), plan_(std::make_unique<Plan>()) {
   check(options_);
   if (options_.deterministic) data_ = data_.in_order();
+  check_memory(data_.memory_bound(options_.replicas));
   plan_->model = model(true);
   check_fit(plan_->model, data_, "training");
   const auto variables = plan_->model.graph->variables();
@@ -204,6 +220,9 @@ TrainingOutcome Training::run() {
       troupe.spawn("conductor", conductor, std::shared_ptr<const ConductorOptions>(leading));
   const auto listener = caf::actor_cast<TrainingListener>(running_->conductor);
 
+  if (o.checkpoints.resume && !has_checkpoint(o.checkpoints.directory))
+    fail(Code::not_found, "there is nothing to resume: ", o.checkpoints.directory,
+         " has no checkpoint");
   Checkpointer writer;
   if (!o.checkpoints.directory.empty()) {
     Retention retention;
@@ -221,8 +240,7 @@ TrainingOutcome Training::run() {
   const auto shards =
       spawn_shards(casting, plan_->shards,
                    writer ? caf::actor_cast<SnapshotSink>(writer) : SnapshotSink(), nullptr);
-  if (o.checkpoints.resume && has_checkpoint(o.checkpoints.directory))
-    c.first_step = restore(casting, shards);
+  if (o.checkpoints.resume) c.first_step = restore(casting, shards);
 
   const auto seed = mix(o.seed ^ mix(c.first_step));
   const auto pipeline = data_.spawn(troupe, "", seed);

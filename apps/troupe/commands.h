@@ -1,10 +1,17 @@
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <string>
+
 namespace CLI {
 class App;
 }
 
 namespace troupe::cli {
+
+/// A check for numbers of an option: "must be at least 1, but is 0".
+std::function<std::string(const std::string&)> at_least(std::int64_t least);
 
 // Each adds a subcommand; running it sets `exit_code`. Errors are thrown.
 void add_train(CLI::App& app, int& exit_code);

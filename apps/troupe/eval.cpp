@@ -125,9 +125,9 @@ void add_common(CLI::App& command, Arguments& a) {
       ->required();
   command.add_option("--program", a.program, "The model, if the checkpoint does not say");
   command.add_option("--inter-op", a.threads.inter_op, "Threads that actors run on; 0: all CPUs")
-      ->check(CLI::NonNegativeNumber);
+      ->check(at_least(0));
   command.add_option("--intra-op", a.threads.intra_op, "Threads inside one op; 0: all CPUs")
-      ->check(CLI::NonNegativeNumber);
+      ->check(at_least(0));
 }
 
 }  // namespace
@@ -147,7 +147,9 @@ void add_predict(CLI::App& app, int& exit_code) {
   const auto a = std::make_shared<Arguments>();
   add_common(*command, *a);
   command->add_option("--features,--images", a->data.test_features, "What to predict from");
-  command->add_option("--rows", a->rows, "Rows to print; 0: all")->capture_default_str();
+  command->add_option("--rows", a->rows, "Rows to print; 0: all")
+      ->check(at_least(0))
+      ->capture_default_str();
   command->add_flag("--json", a->json, "One JSON object a line");
   command->callback([a, &exit_code] { exit_code = predict(*a); });
 }

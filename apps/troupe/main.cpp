@@ -1,6 +1,7 @@
 // The command line: troupe train | eval | predict | make-data | inspect.
 
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 
@@ -31,6 +32,10 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   app.set_version_flag("--version", "troupe " TROUPE_VERSION);
   app.failure_message(CLI::FailureMessage::simple);
+  app.set_config("--config", "", "Read options from a file: a line [train], then name=value");
+  app.allow_config_extras(CLI::config_extras_mode::error);
+  // A pipe that closes must not end a training run without a checkpoint.
+  std::signal(SIGPIPE, SIG_IGN);
   int exit_code = cli::kExitOk;
   cli::add_train(app, exit_code);
   cli::add_eval(app, exit_code);
@@ -40,7 +45,7 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? cli::kExitOk : cli::kExitUsage;
+    if (app.exit(error) != 0) return cli::kExitUsage;
   } catch (const Error& error) {
     std::fprintf(stderr, "troupe: %s: %s\n", std::string(to_string(error.code())).c_str(),
                  error.what());
@@ -48,6 +53,10 @@ int main(int argc, char** argv) {
   } catch (const std::exception& error) {
     std::fprintf(stderr, "troupe: %s\n", error.what());
     return cli::kExitFailed;
+  }
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    std::fprintf(stderr, "troupe: cannot write to standard output\n");
+    if (exit_code == cli::kExitOk) exit_code = cli::kExitFailed;
   }
   return exit_code;
 }

@@ -15,10 +15,10 @@ void add_make_data(CLI::App& app, int& exit_code) {
       "headline", "Text files of 20 x 195 numbers a line, and of 15 labels a line");
   const auto data = std::make_shared<HeadlineData>();
   headline->add_option("--samples", data->samples, "Training lines (about 35 KB each)")
-      ->check(CLI::PositiveNumber)
+      ->check(at_least(1))
       ->capture_default_str();
   headline->add_option("--test-samples", data->test_samples, "Test lines")
-      ->check(CLI::PositiveNumber)
+      ->check(at_least(1))
       ->capture_default_str();
   headline->add_option("--directory,-d", data->directory, "Where to write")->capture_default_str();
   headline->add_option("--seed", data->seed, "Of the random numbers")->capture_default_str();

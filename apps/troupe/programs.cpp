@@ -101,9 +101,7 @@ Program fashion_mnist(const DataArguments& a, bool with_training) {
       steps > 0 ? schedule::cosine(0.03, static_cast<double>(steps), 0.01) : Schedule(0.02);
   p.options.evaluation.every = 300;
   p.options.checkpoints.every = 600;
-  p.next =
-      "--replicas 2 --shards 2 --async trains with two replicas at once; troupe eval, predict and "
-      "inspect take the checkpoint; docs/tutorials shows the same program in C++";
+  p.next = "; docs/tutorials/first-run.md shows the same program in C++";
   return p;
 }
 
@@ -148,7 +146,7 @@ Program headline(const DataArguments& a, bool with_training) {
   p.options.gradient_norm = true;
   p.options.evaluation.every = 1;
   p.options.checkpoints.every = 100;
-  p.next = "troupe eval run/headline --test-features ... --test-labels ... measures a checkpoint";
+  p.next = " (with --test-features and --test-labels)";
   return p;
 }
 

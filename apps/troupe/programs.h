@@ -29,7 +29,7 @@ struct Program {
   std::optional<Batches> training;
   std::optional<Batches> test;
   TrainingOptions options;
-  std::string next;  ///< what to try after a run
+  std::string next;  ///< ends the sentence that says what to try after a run
 };
 
 /// Names and one-line descriptions of all programs.

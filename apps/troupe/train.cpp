@@ -1,5 +1,6 @@
 #include <unistd.h>
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 
@@ -24,7 +25,7 @@ struct TrainArguments {
   bool async = false;
   bool deterministic = false;
   std::string placement = "by_bytes";
-  double average = -1;
+  double average = 0;
   int inter_op = 0;
   int intra_op = 0;
   std::uint64_t seed = 1;
@@ -90,7 +91,7 @@ TrainingOptions options_of(const TrainArguments& a, const CLI::App& command,
   o.synchronous = !a.async;
   o.deterministic = a.deterministic;
   o.placement = parse_variable_placement(a.placement);
-  if (a.average >= 0) o.average_decay = a.average;
+  if (command.count("--average") > 0) o.average_decay = a.average;
   o.threads = {a.inter_op, a.intra_op};
   o.seed = a.seed;
   if (a.steps >= 0) o.max_steps = static_cast<std::uint64_t>(a.steps);
@@ -107,7 +108,11 @@ TrainingOptions options_of(const TrainArguments& a, const CLI::App& command,
   if (!a.no_summaries) o.summary_directory = directory + "/summaries";
   o.evaluation.data = program.test;
   if (a.evaluate_every >= 0) o.evaluation.every = static_cast<std::uint64_t>(a.evaluate_every);
-  if (command.count("--stop-below") > 0) o.evaluation.stop_below = a.stop_below;
+  if (command.count("--stop-below") > 0) {
+    if (!std::isfinite(a.stop_below))
+      fail(Code::invalid_argument, "--stop-below needs a number, but is ", a.stop_below);
+    o.evaluation.stop_below = a.stop_below;
+  }
   if (!o.evaluation.data) {
     if (command.count("--stop-below") > 0)
       fail(Code::invalid_argument, "--stop-below needs --test-features and --test-labels");
@@ -149,10 +154,15 @@ int report(const TrainingOutcome& outcome, const Program& program, const Trainin
     return kExitFailed;
   }
   if (outcome.ending == Ending::stopped) {
-    fmt::print("go on with the same command and --resume -d {}\n", options.checkpoints.directory);
+    if (!outcome.checkpoint.empty())
+      fmt::print("go on with the same command and --resume -d {}\n", options.checkpoints.directory);
     return kExitInterrupted;
   }
-  if (!program.next.empty()) fmt::print("next: {}\n", program.next);
+  if (!outcome.checkpoint.empty())
+    fmt::print(
+        "next: troupe eval {0} or predict {0}; --replicas 2 --shards 2 --async trains with "
+        "two replicas at once{1}\n",
+        options.checkpoints.directory, program.next);
   return kExitOk;
 }
 
@@ -199,21 +209,21 @@ void add_data_options(CLI::App& command, DataArguments& data) {
       ->group("Data");
   command.add_option("--test-labels", data.test_labels, "Test labels")->group("Data");
   command.add_option("--batch", data.batch, "Rows of a batch, all replicas together")
-      ->check(CLI::PositiveNumber)
+      ->check(at_least(1))
       ->group("Data");
   command.add_option("--epochs", data.epochs, "Passes over the data; 0 for ever")
-      ->check(CLI::NonNegativeNumber)
+      ->check(at_least(0))
       ->group("Data");
   command.add_option("--capacity", data.capacity, "Examples that the shuffle queue holds")
-      ->check(CLI::PositiveNumber)
+      ->check(at_least(1))
       ->group("Data");
   command
       .add_option("--min-after-dequeue", data.min_after_dequeue,
                   "Examples that stay in the shuffle queue to choose from")
-      ->check(CLI::NonNegativeNumber)
+      ->check(at_least(0))
       ->group("Data");
-  command.add_option("--decoders", data.decoders, "Decoder actors; 0 for one per CPU")
-      ->check(CLI::NonNegativeNumber)
+  command.add_option("--decoders", data.decoders, "Decoder actors; 0 for two per CPU")
+      ->check(at_least(0))
       ->group("Data");
 }
 
@@ -227,10 +237,10 @@ void add_train(CLI::App& app, int& exit_code) {
     programs += fmt::format("\n  {}: {}", name, summary);
   command->add_option("program", a->program, "What to train:" + programs)->required();
   add_data_options(*command, a->data);
-  command->set_config("--config", "", "Read options from a file: lines of name = value");
+  command->fallthrough();  // --config is an option of the whole program
 
   command->add_option("--steps", a->steps, "Stop after so many updates; 0: when the data end")
-      ->check(CLI::NonNegativeNumber)
+      ->check(at_least(0))
       ->group("Training");
   command
       ->add_option("--optimizer", a->optimizer,
@@ -246,17 +256,17 @@ void add_train(CLI::App& app, int& exit_code) {
       ->capture_default_str()
       ->group("Training");
   command->add_option("--evaluate-every", a->evaluate_every, "Steps between looks at the test set")
-      ->check(CLI::NonNegativeNumber)
+      ->check(at_least(0))
       ->group("Training");
   command->add_option("--stop-below", a->stop_below, "End when the test loss is below this")
       ->group("Training");
 
   command->add_option("--replicas", a->replicas, "Model replicas that train together")
-      ->check(CLI::PositiveNumber)
+      ->check(at_least(1))
       ->capture_default_str()
       ->group("Actors");
   command->add_option("--shards", a->shards, "Parameter shards that the variables are spread over")
-      ->check(CLI::PositiveNumber)
+      ->check(at_least(1))
       ->capture_default_str()
       ->group("Actors");
   command
@@ -269,11 +279,11 @@ void add_train(CLI::App& app, int& exit_code) {
       ->capture_default_str()
       ->group("Actors");
   command->add_option("--inter-op", a->inter_op, "Threads that actors run on; 0: all CPUs")
-      ->check(CLI::NonNegativeNumber)
+      ->check(at_least(0))
       ->capture_default_str()
       ->group("Actors");
   command->add_option("--intra-op", a->intra_op, "Threads inside one op; 0: all CPUs")
-      ->check(CLI::NonNegativeNumber)
+      ->check(at_least(0))
       ->capture_default_str()
       ->group("Actors");
 
@@ -282,10 +292,10 @@ void add_train(CLI::App& app, int& exit_code) {
                    "For checkpoints and summaries [run/PROGRAM, -2, -3 ...]")
       ->group("Output");
   command->add_option("--checkpoint-every", a->checkpoint_every, "Steps; 0: one at the end")
-      ->check(CLI::NonNegativeNumber)
+      ->check(at_least(0))
       ->group("Output");
   command->add_option("--keep", a->keep, "Checkpoints to keep; 0: all")
-      ->check(CLI::NonNegativeNumber)
+      ->check(at_least(0))
       ->capture_default_str()
       ->group("Output");
   command->add_flag("--resume", a->resume, "Go on from the newest checkpoint in the directory")

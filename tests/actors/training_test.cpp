@@ -169,6 +169,37 @@ TEST_F(ATrainingRun, FailsWithFileLineAndFieldOfABadRow) {
   EXPECT_THAT(ended.message, HasSubstr("oops"));
 }
 
+TEST_F(ATrainingRun, FailsWithThePlaceOfANumberThatIsNotFinite) {
+  std::ofstream(path("x.txt"), std::ios::app) << "1 nan 3 4\n";
+  std::ofstream(path("y.txt"), std::ios::app) << "1\n";
+  const auto ended = Training(small_model, batches(1), options()).run();
+  EXPECT_EQ(ended.ending, Ending::failed);
+  EXPECT_THAT(ended.message, HasSubstr("x.txt:241: field 1 is nan"));
+}
+
+TEST_F(ATrainingRun, FailsAndKeepsNothingWhenTheDataFillNoBatch) {
+  auto o = options();
+  o.checkpoints.directory = path("nothing");
+  const auto ended = Training(small_model, batches(1, 1000), o).run();
+  EXPECT_EQ(ended.ending, Ending::failed);
+  EXPECT_THAT(ended.message, HasSubstr("fewer rows than a batch"));
+  EXPECT_TRUE(CheckpointDirectory(o.checkpoints.directory).list().empty());
+}
+
+TEST_F(ATrainingRun, SaysThatThereIsNothingToResume) {
+  auto o = options();
+  o.checkpoints.directory = path("nowhere");
+  o.checkpoints.resume = true;
+  EXPECT_THROW(Training(small_model, batches(1), o).run(), Error);
+}
+
+TEST_F(ATrainingRun, RefusesSizesThatTheMachineDoesNotHave) {
+  EXPECT_THROW(Training(small_model, batches(1, std::int64_t{1} << 31), options()), Error);
+  auto o = options();
+  o.replicas = 5000;
+  EXPECT_THROW(Training(small_model, batches(1), o), Error);
+}
+
 TEST_F(ATrainingRun, FailsWithBothPlacesWhenOneFileIsShorter) {
   std::ofstream(path("y.txt"), std::ios::app) << "1\n";
   const auto ended = Training(small_model, batches(1), options()).run();

@@ -51,7 +51,8 @@ Output select(Output condition, Output x, Output y);
 
 /// Converted to another dtype; x itself when it has that one. Floats become
 /// integers by dropping the fraction; what the integer cannot hold becomes the
-/// nearest that it can, and NaN becomes 0. No gradient flows through integers.
+/// nearest that it can, and NaN becomes 0. A gradient flows between float32 and
+/// float64 only.
 Output cast(Output x, DType dtype);
 
 /// x itself; ends the run with invalid_argument at the first value that is

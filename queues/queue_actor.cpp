@@ -7,7 +7,9 @@
 #include <caf/typed_response_promise.hpp>
 #include <utility>
 
+#include "troupe/messages/answer.h"
 #include "troupe/messages/tick.h"
+#include "troupe/queues/stack_elements.h"
 
 namespace troupe {
 namespace {
@@ -37,6 +39,26 @@ auto done_with(caf::typed_response_promise<caf::ok_atom> promise) {
     else
       promise.deliver(caf::ok_atom_v);
   };
+}
+
+Stacker::behavior_type stacker() {
+  return {[](ElementBlock& taken) {
+    return answer([&] { return Batch{taken.sequence, stack_elements(taken.elements)}; });
+  }};
+}
+
+/// Answers a dequeue with what was taken for it.
+void deliver(Self self, caf::typed_response_promise<Batch>& promise, ElementBlock taken) {
+  constexpr std::uint64_t kLargeBytes = 256 << 10;
+  auto& q = self->state;
+  if (taken.elements.empty()) {
+    promise.deliver(Batch{taken.sequence, q.core->no_rows()});
+  } else if (taken.elements.size() * byte_size(taken.elements[0]) < kLargeBytes) {
+    promise.deliver(Batch{taken.sequence, stack_elements(taken.elements)});
+  } else {
+    if (!q.stacker) q.stacker = self->spawn(stacker);
+    promise.delegate(q.stacker, std::move(taken));
+  }
 }
 
 }  // namespace
@@ -72,11 +94,11 @@ Queue::behavior_type queue_behavior(Self self, std::string kind, QueueOptions op
         auto promise = self->make_response_promise<Batch>();
         if (!client) return promise;  // nobody to give the elements to
         self->state.core->dequeue(request, caf::actor_cast<caf::actor_addr>(client),
-                                  [promise](caf::expected<Batch> batch) mutable {
-                                    if (batch)
-                                      promise.deliver(std::move(*batch));
+                                  [self, promise](caf::expected<ElementBlock> taken) mutable {
+                                    if (taken)
+                                      deliver(self, promise, std::move(*taken));
                                     else
-                                      promise.deliver(std::move(batch.error()));
+                                      promise.deliver(std::move(taken.error()));
                                   });
         if (promise.pending()) watch(self, client);
         set_timer(self);

@@ -10,6 +10,10 @@
 
 namespace troupe {
 
+/// Stacks the elements of a batch. Large batches are stacked by an actor of its own,
+/// because copying takes milliseconds in which the queue could not take elements.
+using Stacker = caf::typed_actor<caf::replies_to<ElementBlock>::with<Batch>>;
+
 /// The state of every queue actor.
 struct QueueState {
   static constexpr const char* name = "troupe.queue";
@@ -18,6 +22,7 @@ struct QueueState {
   ~QueueState();
 
   std::unique_ptr<QueueCore> core;
+  Stacker stacker;                            // spawned with the first large batch
   std::set<caf::actor_addr> watched;          // clients and producers that we monitor
   std::optional<QueueCore::TimePoint> timer;  // of the message that will wake us
 };

@@ -43,19 +43,17 @@ void QueueCore::enqueue(ElementBlock block, const EnqueueOptions& options, Done 
   flush();
 }
 
-void QueueCore::dequeue(const DequeueRequest& request, caf::actor_addr client, BatchDone done) {
+void QueueCore::dequeue(const DequeueRequest& request, caf::actor_addr client, TakenDone done) {
   if (request.count < 0)
     return done(fault(Code::invalid_argument, title_, ": a dequeue asked for ", request.count,
                       " elements"));
-  std::vector<TensorSpec> specs;
   for (std::size_t c = 0; c < options_.components.size(); ++c) {
     const auto& spec = options_.components[c].spec;
     if (request.count != 1 && !spec.shape.known())
       return done(fault(Code::invalid_argument, title_, ": ", component_name(c), " is ", spec,
                         ", and elements whose shapes may differ leave one at a time"));
-    specs.push_back(spec);
   }
-  if (request.count == 0) return done(Batch{batches_, stack_nothing(specs)});
+  if (request.count == 0) return done(ElementBlock{batches_, {}});
   WaitingDequeue waiting;
   waiting.request = request;
   waiting.client = std::move(client);
@@ -258,15 +256,8 @@ void QueueCore::put_back(WaitingDequeue& waiting) {
 }
 
 void QueueCore::deliver(WaitingDequeue& waiting) {
-  try {
-    Batch batch{batches_, stack_elements(waiting.taken)};
-    ++batches_;
-    dequeued_ += waiting.taken.size();
-    waiting.done(std::move(batch));
-  } catch (...) {  // no memory for the batch
-    put_back(waiting);
-    waiting.done(current_fault());
-  }
+  dequeued_ += waiting.taken.size();
+  waiting.done(ElementBlock{batches_++, std::move(waiting.taken)});
 }
 
 // ---- checks and words ------------------------------------------------------------------------
@@ -342,6 +333,13 @@ void QueueCore::Stopwatch::update(bool waiting, const Now& now) {
 
 std::chrono::nanoseconds QueueCore::Stopwatch::read(const Now& now) const {
   return since ? total + (now() - *since) : total;
+}
+
+TensorList QueueCore::no_rows() const {
+  TensorList components;
+  for (const auto& component : options_.components)
+    components.emplace_back(component.spec.dtype, component.spec.shape.with_first(0));
+  return components;
 }
 
 QueueStatus QueueCore::status() const {

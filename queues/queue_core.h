@@ -57,7 +57,8 @@ class QueueCore {
   using Now = std::function<TimePoint()>;
   /// Called with no error when all is well.
   using Done = std::function<void(const caf::error&)>;
-  using BatchDone = std::function<void(caf::expected<Batch>)>;
+  /// Called with the elements of a batch, and the number of the batch from 0.
+  using TakenDone = std::function<void(caf::expected<ElementBlock>)>;
 
   /// `kind` is for messages: "FIFOQueue". Throws invalid_argument for a bad
   /// capacity or a floor that is not below it.
@@ -68,7 +69,7 @@ class QueueCore {
   void enqueue(ElementBlock block, const EnqueueOptions& options, Done done);
 
   /// `client` is who gets the answer: when it dies its request is dropped.
-  void dequeue(const DequeueRequest& request, caf::actor_addr client, BatchDone done);
+  void dequeue(const DequeueRequest& request, caf::actor_addr client, TakenDone done);
 
   /// Done once the close is in force: after the enqueues that were already
   /// waiting, or at once if those are to be cancelled. The first reason stays,
@@ -93,7 +94,8 @@ class QueueCore {
   void end();
 
   QueueStatus status() const;
-  const std::string& title() const { return title_; }
+  /// The components of a batch without elements.
+  TensorList no_rows() const;
 
  private:
   struct WaitingEnqueue {
@@ -110,7 +112,7 @@ class QueueCore {
     caf::actor_addr client;
     std::vector<Element> taken;
     std::optional<TimePoint> deadline;
-    BatchDone done;
+    TakenDone done;
   };
   /// Sums up the time during which a list was not empty.
   struct Stopwatch {

@@ -44,12 +44,6 @@ TensorList stack_elements(std::span<const Element> elements) {
   return components;
 }
 
-TensorList stack_nothing(std::span<const TensorSpec> specs) {
-  TensorList components;
-  for (const auto& spec : specs) components.emplace_back(spec.dtype, spec.shape.with_first(0));
-  return components;
-}
-
 std::uint64_t byte_size(const Element& element) {
   std::uint64_t bytes = 0;
   for (const auto& component : element) bytes += component.byte_size();

@@ -15,9 +15,6 @@ namespace troupe {
 /// same number of components, dtypes and shapes.
 TensorList stack_elements(std::span<const Element> elements);
 
-/// The same of no elements: [0, ...] for each spec.
-TensorList stack_nothing(std::span<const TensorSpec> specs);
-
 /// Bytes of all components together.
 std::uint64_t byte_size(const Element& element);
 

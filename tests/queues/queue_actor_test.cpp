@@ -55,6 +55,29 @@ TEST_F(QueueActor, AnswersWhenThereIsSomethingToAnswer) {
   EXPECT_FALSE(writer->pending());
 }
 
+TEST_F(QueueActor, StacksComponentsAlongANewFirstAxis) {
+  const auto tensor = [](float a, float b) { return Tensor::of<float>({2}, {a, b}); };
+  const ElementBlock block{0, {{tensor(1, 2), tensor(3, 4)}, {tensor(5, 6), tensor(7, 8)}}};
+  ask<caf::ok_atom>(queue, enqueue_atom_v, block, EnqueueOptions{});
+  const auto batch = *dequeue(2)->value;
+  ASSERT_EQ(batch.components.size(), 2u);
+  EXPECT_EQ(batch.rows(), 2);
+  EXPECT_EQ(batch.components[0], Tensor::of<float>({2, 2}, {1, 2, 5, 6}));
+  EXPECT_EQ(batch.components[1], Tensor::of<float>({2, 2}, {3, 4, 7, 8}));
+  EXPECT_EQ(dequeue(0)->value->components[0].shape(), Shape({0, 2}));
+}
+
+TEST_F(QueueActor, StacksLargeBatchesToo) {
+  constexpr std::int64_t kValues = 100'000;
+  const ElementBlock block{0,
+                           {{Tensor::filled(DType::float32, {kValues}, 1)},
+                            {Tensor::filled(DType::float32, {kValues}, 2)}}};
+  ask<caf::ok_atom>(queue, enqueue_atom_v, block, EnqueueOptions{});
+  const auto batch = *dequeue(2)->value;
+  EXPECT_EQ(batch.components[0].slice(0, 1), Tensor::filled(DType::float32, {1, kValues}, 1));
+  EXPECT_EQ(batch.components[0].slice(1, 2), Tensor::filled(DType::float32, {1, kValues}, 2));
+}
+
 TEST_F(QueueActor, DoesNotCopyTheTensorsOfAnElement) {
   const Element element{Tensor::of<float>({2}, {1, 2})};
   ask<caf::ok_atom>(queue, enqueue_atom_v, ElementBlock{0, {element}}, EnqueueOptions{});

@@ -159,18 +159,6 @@ TEST_F(QueueCoreTest, UpToWaitsForAllWhileTheQueueIsOpen) {
   EXPECT_TRUE(queue.dequeue(2, true)->pending());
 }
 
-TEST_F(QueueCoreTest, StacksComponentsAlongANewFirstAxis) {
-  const auto tensor = [](float a, float b) { return Tensor::of<float>({2}, {a, b}); };
-  queue.enqueue_block(
-      ElementBlock{0, {{tensor(1, 2), tensor(3, 4)}, {tensor(5, 6), tensor(7, 8)}}});
-  Batch batch;
-  queue.core.dequeue({.count = 2}, {}, [&](caf::expected<Batch> b) { batch = *b; });
-  ASSERT_EQ(batch.components.size(), 2u);
-  EXPECT_EQ(batch.rows(), 2);
-  EXPECT_EQ(batch.components[0], Tensor::of<float>({2, 2}, {1, 2, 5, 6}));
-  EXPECT_EQ(batch.components[1], Tensor::of<float>({2, 2}, {3, 4, 7, 8}));
-}
-
 TEST_F(QueueCoreTest, ReleasesTheMemoryOfElementsThatLeave) {
   const auto tensor = Tensor::scalar<std::int64_t>(1);
   queue.enqueue_block(ElementBlock{0, {{tensor}}});
@@ -183,7 +171,7 @@ TEST_F(QueueCoreTest, NumbersItsBatches) {
   queue.enqueue({1, 2});
   std::vector<std::uint64_t> sequence;
   for (int i = 0; i < 2; ++i)
-    queue.core.dequeue({}, {}, [&](caf::expected<Batch> b) { sequence.push_back(b->sequence); });
+    queue.core.dequeue({}, {}, [&](auto taken) { sequence.push_back(taken->sequence); });
   EXPECT_THAT(sequence, ElementsAre(0, 1));
 }
 

@@ -9,6 +9,7 @@
 #include "troupe/queues/fifo_store.h"
 #include "troupe/queues/queue_core.h"
 #include "troupe/queues/random_shuffle_store.h"
+#include "troupe/queues/stack_elements.h"
 
 namespace troupe::test {
 
@@ -34,10 +35,13 @@ inline ElementBlock block_of(const std::vector<std::int64_t>& values) {
   return block;
 }
 
-inline std::vector<std::int64_t> numbers(const Batch& batch) {
-  const auto values = batch.components.at(0).read<std::int64_t>();
+/// The first component of stacked elements.
+inline std::vector<std::int64_t> numbers(const TensorList& components) {
+  if (components.empty()) return {};
+  const auto values = components[0].read<std::int64_t>();
   return {values.begin(), values.end()};
 }
+inline std::vector<std::int64_t> numbers(const Batch& batch) { return numbers(batch.components); }
 
 /// Drives a queue of numbers without actors, on a clock that stands still.
 struct QueueDriver {
@@ -57,12 +61,12 @@ struct QueueDriver {
   }
   DequeueOutcome dequeue(std::int64_t count, bool up_to = false, Timeout timeout = kForever) {
     auto outcome = std::make_shared<Outcome<std::vector<std::int64_t>>>();
-    core.dequeue({count, up_to, timeout}, {}, [outcome](caf::expected<Batch> batch) {
+    core.dequeue({count, up_to, timeout}, {}, [outcome](caf::expected<ElementBlock> taken) {
       ++outcome->answers;
-      if (!batch)
-        outcome->error = batch.error();
-      else if (!batch->components.empty())
-        outcome->value = numbers(*batch);
+      if (taken)
+        outcome->value = numbers(stack_elements(taken->elements));
+      else
+        outcome->error = taken.error();
     });
     return outcome;
   }

@@ -47,13 +47,14 @@ Stacker::behavior_type stacker() {
   }};
 }
 
-/// Answers a dequeue with what was taken for it.
+/// Answers a dequeue with what was taken for it. Once there is a stacker all batches
+/// go through it, so that a small one does not overtake a large one.
 void deliver(Self self, caf::typed_response_promise<Batch>& promise, ElementBlock taken) {
   constexpr std::uint64_t kLargeBytes = 256 << 10;
   auto& q = self->state;
   if (taken.elements.empty()) {
     promise.deliver(Batch{taken.sequence, q.core->no_rows()});
-  } else if (taken.elements.size() * byte_size(taken.elements[0]) < kLargeBytes) {
+  } else if (!q.stacker && taken.elements.size() * byte_size(taken.elements[0]) < kLargeBytes) {
     promise.deliver(Batch{taken.sequence, stack_elements(taken.elements)});
   } else {
     if (!q.stacker) q.stacker = self->spawn(stacker);

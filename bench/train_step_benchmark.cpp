@@ -70,7 +70,8 @@ Batch make_batch(const Workload& w) {
 }
 
 BatchSource::behavior_type same_batch(BatchSource::pointer, Batch batch) {
-  return {[batch](next_atom, std::uint32_t) { return batch; }};
+  return {[batch](next_atom, std::uint32_t) { return batch; },
+          [](status_atom) { return StageStatus{}; }};
 }
 
 TrainingListener::behavior_type clock_listener(

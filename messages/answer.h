@@ -23,6 +23,14 @@ inline caf::error current_fault() {
   }
 }
 
+/// The same for work that must not look like the clean end of a stream when it fails:
+/// out_of_range becomes data_loss.
+inline caf::error current_failure() {
+  const auto error = current_fault();
+  if (code_of(error) != Code::out_of_range) return error;
+  return fault(Code::data_loss, to_error(error).what());
+}
+
 /// Answers with what `work` returns, or with a fault that carries the
 /// exception's words. An exception that leaves a handler would end the actor
 /// and lose them.

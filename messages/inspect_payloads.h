@@ -23,6 +23,28 @@ typename Inspector::result_type inspect(Inspector& f, Batch& x) {
   return f(caf::meta::type_name("Batch"), x.sequence, x.components);
 }
 template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, StageStatus& x) {
+  return f(caf::meta::type_name("StageStatus"), x.records, x.bytes, x.busy, x.waiting_for_input,
+           x.waiting_for_output);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, ReaderSnapshot& x) {
+  return f(caf::meta::type_name("ReaderSnapshot"), x.position, x.sequence);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, BarrierInsert& x) {
+  return f(caf::meta::type_name("BarrierInsert"), x.component, x.keys, x.values);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, BarrierBatch& x) {
+  return f(caf::meta::type_name("BarrierBatch"), x.keys, x.components);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, BarrierStatus& x) {
+  return f(caf::meta::type_name("BarrierStatus"), x.name, x.ready, x.incomplete, x.closed,
+           x.reason);
+}
+template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, Parameters& x) {
   return f(caf::meta::type_name("Parameters"), x.version, x.names, x.values);
 }
@@ -83,8 +105,8 @@ typename Inspector::result_type inspect(Inspector& f, CloseRequest& x) {
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, QueueStatus& x) {
-  return f(caf::meta::type_name("QueueStatus"), x.name, x.size, x.capacity, x.bytes,
-           x.capacity_bytes, x.closed, x.reason, x.producers, x.waiting_enqueues,
+  return f(caf::meta::type_name("QueueStatus"), x.name, x.kind, x.size, x.capacity, x.floor,
+           x.bytes, x.capacity_bytes, x.closed, x.reason, x.producers, x.waiting_enqueues,
            x.waiting_dequeues, x.enqueued, x.dequeued, x.blocked_on_full, x.blocked_on_empty);
 }
 template <class Inspector>

@@ -42,6 +42,13 @@ struct RecordBlock {
   std::uint64_t sequence = 0;  ///< position of the block in the reader's output, from 0
   std::vector<RecordRun> streams;
   std::size_t count() const { return streams.empty() ? 0 : streams[0].count(); }
+  /// Bytes of all records.
+  std::uint64_t record_bytes() const {
+    std::uint64_t bytes = 0;
+    for (const auto& run : streams)
+      for (std::size_t i = 0; i < run.count(); ++i) bytes += run.ends[i] - run.begins[i];
+    return bytes;
+  }
 };
 
 /// One example: a tuple of tensors, such as {image, label}.
@@ -58,6 +65,22 @@ struct Batch {
   std::uint64_t sequence = 0;  ///< position in the queue's output, from 0
   TensorList components;
   std::int64_t rows() const { return components.empty() ? 0 : components[0].shape()[0]; }
+};
+
+/// Where a stage of the data path (reader, decoder, feeder, replica) spends its time.
+/// The counters only grow: the difference of two of them says what happened between.
+struct StageStatus {
+  std::uint64_t records = 0;                       ///< passed on
+  std::uint64_t bytes = 0;                         ///< passed on, as they came in; 0 if not known
+  std::chrono::nanoseconds busy{0};                ///< at work
+  std::chrono::nanoseconds waiting_for_input{0};   ///< for the stage before it
+  std::chrono::nanoseconds waiting_for_output{0};  ///< for the stage behind it to take more
+};
+
+/// Where a reader goes on: with the first record that it has not handed out.
+struct ReaderSnapshot {
+  std::string position;        ///< as the reader writes it, for itself
+  std::uint64_t sequence = 0;  ///< of the next block
 };
 
 // ---- queues ----------------------------------------------------------------------------------
@@ -93,8 +116,10 @@ struct CloseRequest {
 
 struct QueueStatus {
   std::string name;
+  std::string kind;       ///< "RandomShuffleQueue"
   std::int64_t size = 0;  ///< elements
   std::int64_t capacity = 0;
+  std::int64_t floor = 0;  ///< elements that stay behind while it is open
   std::uint64_t bytes = 0;
   std::uint64_t capacity_bytes = 0;  ///< 0 for no bound of its own
   bool closed = false;
@@ -106,6 +131,27 @@ struct QueueStatus {
   std::uint64_t dequeued = 0;
   std::chrono::nanoseconds blocked_on_full{0};   ///< time during which an enqueue was waiting
   std::chrono::nanoseconds blocked_on_empty{0};  ///< time during which a dequeue was waiting
+};
+
+/// One component of some of a barrier's elements.
+struct BarrierInsert {
+  std::int64_t component = 0;
+  std::vector<std::string> keys;
+  Tensor values;  ///< a row for each key
+};
+
+/// Complete elements of a barrier.
+struct BarrierBatch {
+  std::vector<std::string> keys;
+  TensorList components;  ///< a row for each key
+};
+
+struct BarrierStatus {
+  std::string name;
+  std::int64_t ready = 0;       ///< elements with all components
+  std::int64_t incomplete = 0;  ///< elements that still miss one
+  bool closed = false;
+  CloseReason reason;
 };
 
 // ---- devices ---------------------------------------------------------------------------------

@@ -39,6 +39,11 @@ CAF_ADD_TYPE_ID(troupe, (troupe::StepReport))
 CAF_ADD_TYPE_ID(troupe, (troupe::EvaluationResult))
 CAF_ADD_TYPE_ID(troupe, (troupe::SavedCheckpoint))
 CAF_ADD_TYPE_ID(troupe, (troupe::TrainingOutcome))
+CAF_ADD_TYPE_ID(troupe, (troupe::StageStatus))
+CAF_ADD_TYPE_ID(troupe, (troupe::ReaderSnapshot))
+CAF_ADD_TYPE_ID(troupe, (troupe::BarrierInsert))
+CAF_ADD_TYPE_ID(troupe, (troupe::BarrierBatch))
+CAF_ADD_TYPE_ID(troupe, (troupe::BarrierStatus))
 
 // At most ten characters in an atom's text.
 CAF_ADD_ATOM(troupe, troupe, next_atom, "next")
@@ -65,6 +70,10 @@ CAF_ADD_ATOM(troupe, troupe, leave_atom, "leave")
 CAF_ADD_ATOM(troupe, troupe, report_atom, "report")
 CAF_ADD_ATOM(troupe, troupe, save_atom, "save")
 CAF_ADD_ATOM(troupe, troupe, tick_atom, "tick")
+CAF_ADD_ATOM(troupe, troupe, insert_atom, "insert")
+CAF_ADD_ATOM(troupe, troupe, take_atom, "take")
+CAF_ADD_ATOM(troupe, troupe, peek_atom, "peek")
+CAF_ADD_ATOM(troupe, troupe, clear_atom, "clear")
 
 CAF_END_TYPE_ID_BLOCK(troupe)
 
@@ -78,8 +87,16 @@ namespace troupe {
 ///   (next)   -> block      out_of_range at the end of the data; any other code when it failed,
 ///                          then and for every later request
 ///   (stop)   -> ok         later requests are answered with cancelled
+///   (status) -> status
+///   (snapshot)          -> snapshot  where the records begin that have not been handed out
+///   (restore, snapshot) -> ok        goes on from there, also after the end of the data;
+///                                    data_loss or invalid_argument when that is no place in
+///                                    this reader's data
 using Reader = caf::typed_actor<caf::replies_to<next_atom>::with<RecordBlock>,
-                                caf::replies_to<stop_atom>::with<caf::ok_atom>>;
+                                caf::replies_to<stop_atom>::with<caf::ok_atom>,
+                                caf::replies_to<status_atom>::with<StageStatus>,
+                                caf::replies_to<snapshot_atom>::with<ReaderSnapshot>,
+                                caf::replies_to<restore_atom, ReaderSnapshot>::with<caf::ok_atom>>;
 
 /// A bounded queue of elements (tuples of tensors).
 ///   (enqueue, block, options) -> ok       once all elements are in; cancelled when it is closed
@@ -100,12 +117,24 @@ using Queue = caf::typed_actor<
     caf::replies_to<caf::close_atom, CloseRequest>::with<caf::ok_atom>,
     caf::replies_to<status_atom>::with<QueueStatus>>;
 
+/// Puts the components of elements together by their keys, whoever brings them.
+///   (insert, insert)  -> ok       invalid_argument for a component that a key has already
+///   (take, request)   -> batch    of complete elements, in the order in which their keys came
+///   (close, request)  -> ok       no new keys; with cancel_pending no more components either
+///   (status)          -> status
+using Barrier = caf::typed_actor<caf::replies_to<insert_atom, BarrierInsert>::with<caf::ok_atom>,
+                                 caf::replies_to<take_atom, DequeueRequest>::with<BarrierBatch>,
+                                 caf::replies_to<caf::close_atom, CloseRequest>::with<caf::ok_atom>,
+                                 caf::replies_to<status_atom>::with<BarrierStatus>>;
+
 /// Turns records into elements: asks its reader for blocks, decodes them, feeds its queue.
 ///   (start) -> records     once the reader has ended and the queue holds everything;
 ///                          the failure, with file and line, when there was one
 ///   (stop)  -> ok
+///   (status) -> status
 using Decoder = caf::typed_actor<caf::replies_to<start_atom>::with<std::uint64_t>,
-                                 caf::replies_to<stop_atom>::with<caf::ok_atom>>;
+                                 caf::replies_to<stop_atom>::with<caf::ok_atom>,
+                                 caf::replies_to<status_atom>::with<StageStatus>>;
 
 /// Receives outputs of a run as soon as they are ready: the tag of the request,
 /// the position in FragmentSpec::streamed, the value.
@@ -126,8 +155,11 @@ using Device = caf::typed_actor<
     caf::replies_to<unload_atom, FragmentId>::with<caf::ok_atom>,
     caf::replies_to<status_atom>::with<DeviceStatus>>;
 
-/// Where replicas get their batches: (next, replica) -> batch; out_of_range at the end of the data.
-using BatchSource = caf::typed_actor<caf::replies_to<next_atom, std::uint32_t>::with<Batch>>;
+/// Where replicas get their batches.
+///   (next, replica) -> batch     out_of_range at the end of the data
+///   (status)        -> status
+using BatchSource = caf::typed_actor<caf::replies_to<next_atom, std::uint32_t>::with<Batch>,
+                                     caf::replies_to<status_atom>::with<StageStatus>>;
 
 /// One slice of the model's parameters, with the optimizer that updates them.
 ///   (pull, version known)  -> parameters   without names and values when nothing is newer
@@ -152,8 +184,10 @@ using Shard = caf::typed_actor<caf::replies_to<pull_atom, Version>::with<Paramet
 ///   (start) -> steps      when the data have ended, the steps are done or it was stopped;
 ///                         the failure when there was one
 ///   (stop)  -> ok         after the step that it is in
+///   (status) -> status    input is the batches, output the shards' answers
 using Replica = caf::typed_actor<caf::replies_to<start_atom>::with<std::uint64_t>,
                                  caf::replies_to<stop_atom>::with<caf::ok_atom>,
+                                 caf::replies_to<status_atom>::with<StageStatus>,
                                  caf::reacts_to<output_atom, std::uint64_t, std::uint32_t, Tensor>>;
 
 /// Computes loss and metrics of a fixed set of examples with the newest parameters.
@@ -207,5 +241,6 @@ CAF_ADD_TYPE_ID(troupe_handles, (troupe::Checkpointer))
 CAF_ADD_TYPE_ID(troupe_handles, (troupe::TrainingListener))
 CAF_ADD_TYPE_ID(troupe_handles, (troupe::SummaryWriter))
 CAF_ADD_TYPE_ID(troupe_handles, (troupe::Conductor))
+CAF_ADD_TYPE_ID(troupe_handles, (troupe::Barrier))
 
 CAF_END_TYPE_ID_BLOCK(troupe_handles)

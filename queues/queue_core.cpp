@@ -10,7 +10,8 @@ namespace troupe {
 
 QueueCore::QueueCore(std::string kind, QueueOptions options, std::unique_ptr<ElementStore> store,
                      Now now)
-    : title_(kind + " '" + options.name + "'"),
+    : kind_(std::move(kind)),
+      title_(kind_ + " '" + options.name + "'"),
       options_(std::move(options)),
       store_(std::move(store)),
       now_(std::move(now)) {
@@ -345,6 +346,8 @@ TensorList QueueCore::no_rows() const {
 QueueStatus QueueCore::status() const {
   QueueStatus status;
   status.name = options_.name;
+  status.kind = kind_;
+  status.floor = store_->floor();
   status.size = store_->size();
   status.capacity = options_.capacity;
   status.bytes = bytes_;

@@ -142,6 +142,7 @@ class QueueCore {
   caf::error never_fits(const WaitingEnqueue& waiting) const;
   caf::error insufficient(const WaitingDequeue& waiting) const;
 
+  std::string kind_;
   std::string title_;  // "FIFOQueue 'examples'"
   QueueOptions options_;
   std::unique_ptr<ElementStore> store_;

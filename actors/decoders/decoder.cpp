@@ -16,6 +16,7 @@ void advance(Self self);
 void finish(Self self) {
   auto& d = self->state;
   d.running = false;
+  d.clock.enter(StageActivity::idle);
   const auto why = to_error(d.end);
   CloseReason reason{why.code(), why.what()};
   if (const auto report = d.decoder->report(); !reason.failed() && !report.empty())
@@ -68,6 +69,7 @@ void enqueue(Self self, ElementBlock block) {
             auto& d = self->state;
             d.enqueuing = false;
             d.records += count;
+            d.clock.passed_on(count, d.bytes);
             advance(self);
           },
           [self](caf::error& why) {
@@ -84,13 +86,18 @@ void advance(Self self) {
     const auto block = std::move(*d.ahead);
     d.ahead.reset();
     ask(self);
+    d.clock.enter(StageActivity::busy);
     try {
-      enqueue(self, d.decoder->decode(block));
+      auto decoded = d.decoder->decode(block);
+      d.bytes = block.record_bytes();
+      enqueue(self, std::move(decoded));
+      d.clock.enter(StageActivity::waiting_for_output);
     } catch (...) {
-      end(self, current_fault());
+      end(self, current_failure());
     }
     return;
   }
+  d.clock.enter(d.enqueuing ? StageActivity::waiting_for_output : StageActivity::waiting_for_input);
   if (d.end) {
     // The end of the data waits for what the queue is taking; a failure does not.
     if (!d.enqueuing || code_of(d.end) != Code::out_of_range) finish(self);
@@ -130,6 +137,7 @@ Decoder::behavior_type decoder(Self self, Reader reader, Queue queue,
         end(self, fault(Code::cancelled, "the decoder has been stopped"));
         return caf::ok_atom_v;
       },
+      [self](status_atom) { return self->state.clock.read(); },
   };
 }
 

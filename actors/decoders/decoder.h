@@ -8,6 +8,7 @@
 
 #include "troupe/actors/decoders/tuple_decoder.h"
 #include "troupe/messages/protocol.h"
+#include "troupe/messages/stage_clock.h"
 
 namespace troupe {
 
@@ -24,7 +25,9 @@ struct DecoderState {
   std::shared_ptr<TupleDecoder> decoder;
 
   caf::typed_response_promise<std::uint64_t> started;
+  StageClock clock;
   std::uint64_t records = 0;         // in the queue
+  std::uint64_t bytes = 0;           // of the records of the block on its way into the queue
   bool running = false;              // between (start) and its answer
   bool enqueuing = false;            // a block is on its way into the queue
   bool asking = false;               // for the next block

@@ -17,6 +17,11 @@ ElementBlock TupleDecoder::decode(const RecordBlock& block) {
   if (block.streams.size() != streams_.size())
     fail(Code::invalid_argument, "the reader gives ", block.streams.size(),
          " streams of records, but there are decoders for ", streams_.size());
+  for (const auto& run : block.streams)
+    if (run.count() != block.count())
+      fail(Code::invalid_argument, "the reader gives ", block.count(), " records of ",
+           block.streams[0].file, " with ", run.count(), " of ", run.file,
+           ": every stream of a block needs as many");
   ElementBlock out;
   out.sequence = block.sequence;
   out.elements.reserve(block.count());

@@ -1,6 +1,7 @@
 #include "troupe/actors/readers/reader.h"
 
 #include <caf/typed_event_based_actor.hpp>
+#include <utility>
 
 #include "troupe/messages/answer.h"
 #include "troupe/messages/tick.h"
@@ -13,17 +14,18 @@ using Self = Reader::stateful_pointer<ReaderState>;
 /// The next block, or the end.
 void read_one(ReaderState& r, const BlockLimits& limits) {
   try {
-    RecordBlock block;
-    if (r.source->read(block.streams, limits)) {
-      block.sequence = r.sequence++;
-      r.ready.push_back(std::move(block));
+    ReaderState::Ready next;
+    next.begin = r.source->position();
+    if (r.source->read(next.block.streams, limits)) {
+      next.block.sequence = r.sequence++;
+      r.ready.push_back(std::move(next));
     } else {
       r.end = fault(Code::out_of_range, "end of data: ", r.source->describe());
     }
   } catch (...) {
-    r.end = current_fault();
+    r.end = current_failure();
+    r.source.reset();  // it may not be used any more
   }
-  if (r.end) r.source.reset();  // closes its files
 }
 
 void answer_waiting(ReaderState& r) {
@@ -33,8 +35,10 @@ void answer_waiting(ReaderState& r) {
     if (r.ready.empty()) {
       promise.deliver(r.end);
     } else {
-      promise.deliver(std::move(r.ready.front()));
+      auto block = std::move(r.ready.front().block);
       r.ready.pop_front();
+      r.clock.passed_on(block.count(), block.record_bytes());
+      promise.deliver(std::move(block));
     }
   }
 }
@@ -42,9 +46,32 @@ void answer_waiting(ReaderState& r) {
 /// Reads one block at a time, so that requests are answered in between.
 void read_ahead(Self self, const ReaderOptions& options) {
   auto& r = self->state;
-  if (r.reading || r.end || r.ready.size() >= options.read_ahead + r.waiting.size()) return;
+  const bool enough = r.ready.size() >= options.read_ahead + r.waiting.size();
+  if (!r.reading)
+    r.clock.enter(r.end    ? StageActivity::idle
+                  : enough ? StageActivity::waiting_for_output
+                           : StageActivity::busy);
+  if (r.reading || r.end || enough) return;
   r.reading = true;
   tick(self);
+}
+
+/// The source, unless there is none any more.
+RecordSource& source(const ReaderState& r) {
+  if (!r.source) throw to_error(r.end);
+  return *r.source;
+}
+
+ReaderSnapshot snapshot(const ReaderState& r) {
+  const auto begin = r.ready.empty() ? source(r).position() : r.ready.front().begin;
+  return {begin.str(), r.sequence - r.ready.size()};
+}
+
+void restore(ReaderState& r, const ReaderSnapshot& snapshot) {
+  source(r).seek(SourcePosition::parse(snapshot.position));
+  r.ready.clear();
+  r.end = {};
+  r.sequence = snapshot.sequence;
 }
 
 }  // namespace
@@ -57,11 +84,14 @@ ReaderState::~ReaderState() {
 Reader::behavior_type record_reader(Self self, std::shared_ptr<RecordSource> source,
                                     ReaderOptions options) {
   self->state.source = std::move(source);
+  if (options.limits.records < 1 || options.limits.bytes < 1)
+    self->state.end = fault(Code::invalid_argument, "a reader's blocks hold at least 1 record and ",
+                            "1 byte, not ", options.limits.records, " and ", options.limits.bytes,
+                            " (BlockLimits)");
   on_tick(self, [self, options] {
     auto& r = self->state;
     r.reading = false;
-    if (r.end) return;
-    read_one(r, options.limits);
+    if (!r.end) read_one(r, options.limits);
     answer_waiting(r);
     read_ahead(self, options);
   });
@@ -77,11 +107,21 @@ Reader::behavior_type record_reader(Self self, std::shared_ptr<RecordSource> sou
       },
       [self](stop_atom) {
         auto& r = self->state;
+        r.source.reset();  // closes its files
         r.end = fault(Code::cancelled, "the reader has been stopped");
-        r.source.reset();
         r.ready.clear();
         answer_waiting(r);
+        r.clock.enter(StageActivity::idle);
         return caf::ok_atom_v;
+      },
+      [self](status_atom) { return self->state.clock.read(); },
+      [self](snapshot_atom) { return answer([&] { return snapshot(self->state); }); },
+      [self, options](restore_atom, const ReaderSnapshot& snapshot) {
+        return answer([&] {
+          restore(self->state, snapshot);
+          read_ahead(self, options);
+          return caf::ok_atom_v;
+        });
       },
   };
 }

@@ -7,6 +7,7 @@
 
 #include "troupe/actors/readers/record_source.h"
 #include "troupe/messages/protocol.h"
+#include "troupe/messages/stage_clock.h"
 
 namespace troupe {
 
@@ -23,12 +24,18 @@ struct ReaderState {
   /// Nobody waits for ever on a reader that is gone.
   ~ReaderState();
 
+  struct Ready {
+    RecordBlock block;
+    SourcePosition begin;  ///< of its first record
+  };
+
   std::shared_ptr<RecordSource> source;
-  std::deque<RecordBlock> ready;
+  std::deque<Ready> ready;
   std::deque<Promise> waiting;  // only while nothing is ready
   caf::error end;               // why no more blocks come
-  std::uint64_t sequence = 0;
-  bool reading = false;  // a tick is on its way
+  std::uint64_t sequence = 0;   // of the next block that is read
+  bool reading = false;         // a tick is on its way
+  StageClock clock;
 };
 
 /// Reads blocks of records ahead and hands them to whoever asks, in order.

@@ -49,19 +49,24 @@ void ask(Self self, const FeederOptions& options) {
   auto& s = self->state;
   if (s.asked || s.waiting.empty()) return;
   s.asked = true;
+  s.clock.enter(StageActivity::waiting_for_input);
   DequeueRequest request;
   request.count = options.batch;
   request.up_to = !options.drop_remainder;
   self->request(options.queue, caf::infinite, dequeue_atom_v, request)
       .then(
           [self, options](const Batch& batch) {
-            self->state.asked = false;
+            auto& s = self->state;
+            s.asked = false;
+            s.clock.enter(StageActivity::waiting_for_output);
+            s.clock.passed_on(static_cast<std::uint64_t>(batch.rows()), 0);
             hand_out(self, options, batch);
             ask(self, options);
           },
           [self](caf::error& error) {
             auto& s = self->state;
             s.asked = false;
+            s.clock.enter(StageActivity::idle);
             s.end = error;
             for (auto& [replica, promise] : s.waiting) promise.deliver(error);
             s.waiting.clear();
@@ -88,6 +93,7 @@ BatchSource::behavior_type feeder(Self self, FeederOptions options) {
         ask(self, options);
         return promise;
       },
+      [self](status_atom) { return self->state.clock.read(); },
   };
 }
 

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "troupe/messages/protocol.h"
+#include "troupe/messages/stage_clock.h"
 
 namespace troupe {
 
@@ -22,6 +23,7 @@ struct FeederState {
   std::map<std::uint32_t, std::deque<Batch>> ready;  ///< shares that wait for their replica
   std::map<std::uint32_t, caf::typed_response_promise<Batch>> waiting;
   bool asked = false;
+  StageClock clock;
   caf::error end;
 };
 

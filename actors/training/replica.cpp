@@ -25,6 +25,7 @@ void finish(Self self, const OptionsPtr& options) {
   auto& s = self->state;
   if (!s.running) return;
   s.running = false;
+  s.clock.enter(StageActivity::idle);
   leave_shards(options);
   s.started.deliver(s.steps);
 }
@@ -33,6 +34,7 @@ void abort(Self self, const OptionsPtr& options, const caf::error& error) {
   auto& s = self->state;
   if (!s.running) return;
   s.running = false;
+  s.clock.enter(StageActivity::idle);
   leave_shards(options);
   s.started.deliver(fault(to_error(error).within(s.title)));
 }
@@ -96,12 +98,15 @@ void end_step(Self self, const OptionsPtr& options) {
   s.computing = false;
   s.fetches.reset();
   s.idle_since = Clock::now();
+  s.clock.enter(StageActivity::waiting_for_input);
+  s.clock.passed_on(static_cast<std::uint64_t>(s.rows), 0);
   advance(self, options);
 }
 
 void commit(Self self, const OptionsPtr& options) {
   auto& s = self->state;
   s.commit_begun = Clock::now();
+  s.clock.enter(StageActivity::waiting_for_output);
   s.report.computed = s.commit_begun - s.step_begun;
   s.commits = options->shards.size();
   s.report.staleness = 0;
@@ -163,6 +168,7 @@ void begin_step(Self self, const OptionsPtr& options) {
   s.outputs = 0;
   s.fetches.reset();
   s.step_begun = Clock::now();
+  s.clock.enter(StageActivity::busy);
   s.report.waited_for_data = s.step_begun - s.idle_since;
   ask_for_batch(self, options);  // the next one, while this one is computed
 
@@ -249,6 +255,7 @@ Replica::behavior_type replica(Self self, ReplicaOptions given) {
           return fault(Code::failed_precondition, s.title, " has been started already");
         s.running = true;
         s.idle_since = Clock::now();
+        s.clock.enter(StageActivity::waiting_for_input);
         s.started = self->make_response_promise<std::uint64_t>();
         load(self, options);
         join(self, options);
@@ -260,6 +267,7 @@ Replica::behavior_type replica(Self self, ReplicaOptions given) {
         advance(self, options);
         return caf::ok_atom_v;
       },
+      [self](status_atom) { return self->state.clock.read(); },
       [self, options](output_atom, std::uint64_t step, std::uint32_t index, Tensor& value) {
         auto& s = self->state;
         if (!s.computing || step != s.steps) return;

@@ -8,6 +8,7 @@
 
 #include "troupe/actors/training/fragments.h"
 #include "troupe/messages/protocol.h"
+#include "troupe/messages/stage_clock.h"
 
 namespace troupe {
 
@@ -57,6 +58,7 @@ struct ReplicaState {
   StepReport report;
   Clock::time_point step_begun;
   Clock::time_point commit_begun;
+  StageClock clock;
 };
 
 /// Trains: pulls parameters once, then for each batch computes the gradients on

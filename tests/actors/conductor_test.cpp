@@ -32,6 +32,7 @@ Replica::behavior_type fake_replica(Replica::pointer self, std::shared_ptr<Scrip
           script->replica_done.deliver(std::uint64_t{0});
         return caf::ok_atom_v;
       },
+      [](status_atom) { return StageStatus{}; },
       // The test's way to end the replica, from inside the actor.
       [=](output_atom, std::uint64_t, std::uint32_t, const Tensor&) {
         if (script->failure)

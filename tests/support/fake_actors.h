@@ -19,6 +19,7 @@ inline BatchSource::behavior_type listed_batches(BatchSource::pointer, std::vect
         if (*next == batches.size()) return end;
         return batches[(*next)++];
       },
+      [](status_atom) { return StageStatus{}; },
   };
 }
 

@@ -61,7 +61,9 @@ Node& Graph::add(std::string_view op, OutputList inputs, Attributes attributes,
 
 std::string Graph::unique_name(std::string_view wanted) {
   std::string name(wanted);
-  for (int i = 1; by_name_.count(name); ++i) name = text(wanted, '_', i);
+  if (!by_name_.count(name)) return name;
+  auto& suffix = next_suffix_.try_emplace(name, 1).first->second;
+  while (by_name_.count(name)) name = text(wanted, '_', suffix++);
   return name;
 }
 
@@ -113,6 +115,7 @@ void Graph::rename(Node& node, const std::string& name) {
     fail(Code::already_exists, "cannot rename '", node.name, "' to '", full,
          "': another node has that name");
   by_name_.erase(node.name);
+  next_suffix_.clear();  // the name that became free may be the next one
   node.name = full;
   by_name_[full] = &node;
 }

@@ -136,6 +136,7 @@ class Graph {
 
   std::deque<Node> nodes_;  // a deque: nodes keep their address
   std::unordered_map<std::string, Node*> by_name_;
+  std::unordered_map<std::string, int> next_suffix_;  // by name: every smaller one is taken
   OutputList updates_;
   OutputList regularizers_;
   bool finished_ = false;

@@ -1,7 +1,8 @@
 #include "troupe/actors/parameters/parameter_store.h"
 
 #include <algorithm>
-#include <cmath>
+#include <numeric>
+#include <utility>
 
 #include "troupe/ops/dispatch.h"
 #include "troupe/ops/optim/ema.h"
@@ -10,16 +11,16 @@ namespace troupe {
 namespace {
 
 /// out = sum of weight[i] * parts[i], in order.
-Tensor weighted_sum(const std::vector<const Tensor*>& parts, const std::vector<double>& weights,
-                    IntraOp& intra) {
-  auto sum = Tensor::uninitialized(parts[0]->dtype(), parts[0]->shape());
+Tensor weighted_sum(const std::vector<const GradientPart*>& parts,
+                    const std::vector<double>& weights, IntraOp& intra) {
+  auto sum = Tensor::uninitialized(parts[0]->values.dtype(), parts[0]->values.shape());
   dispatch_floating(sum.dtype(), "gradient", [&]<class T>() {
     auto* out = sum.write<T>().data();
     constexpr double kCyclesPerValue = 1;
     intra.parallel_for(sum.size(), kCyclesPerValue * static_cast<double>(parts.size()),
                        [&](std::int64_t begin, std::int64_t end) {
                          for (std::size_t p = 0; p < parts.size(); ++p) {
-                           const auto* in = parts[p]->read<T>().data();
+                           const auto* in = parts[p]->values.read<T>().data();
                            const auto scale = static_cast<T>(weights[p]);
                            if (p == 0)
                              for (auto i = begin; i < end; ++i) out[i] = scale * in[i];
@@ -57,6 +58,38 @@ Tensor stacked_indices(const std::vector<const GradientPart*>& parts) {
 }
 
 }  // namespace
+
+// ---- what one step brings for one variable ---------------------------------------------------
+
+double ParameterStore::Weighted::total() const {
+  return std::accumulate(weights.begin(), weights.end(), 0.0);
+}
+
+std::vector<double> ParameterStore::Weighted::shares(double total) const {
+  auto shares = weights;
+  for (auto& share : shares) share /= total;
+  return shares;
+}
+
+Tensor ParameterStore::Weighted::mean(double total, IntraOp& intra) const {
+  if (parts.size() == 1 && weights[0] == total) return parts[0]->values;
+  return weighted_sum(parts, shares(total), intra);
+}
+
+std::pair<Tensor, Tensor> ParameterStore::Weighted::mean_rows(double total) const {
+  if (parts.size() == 1 && weights[0] == total) return {parts[0]->indices, parts[0]->values};
+  return {stacked_indices(parts), stacked_rows(parts, shares(total))};
+}
+
+void ParameterStore::Pushed::add(const GradientPart& part, double weight) {
+  auto& list = part.kind == PartKind::gradient          ? gradients
+               : part.kind == PartKind::sparse_gradient ? sparse
+                                                        : assigned;
+  list.parts.push_back(&part);
+  list.weights.push_back(weight);
+}
+
+// ---- the store -------------------------------------------------------------------------------
 
 ParameterStore::ParameterStore(std::string name, const std::vector<ShardVariable>& variables,
                                const OptimizerConfig& optimizer, const Schedule& schedule,
@@ -128,91 +161,40 @@ void ParameterStore::check(const GradientPart& part) const {
   }
 }
 
-ParameterStore::Entry& ParameterStore::entry(const std::string& variable) {
-  const auto found = index_.find(variable);
-  if (found == index_.end())
-    fail(Code::invalid_argument, name_, ": there is no variable '", variable, "' here");
-  return entries_[found->second];
-}
-
 double ParameterStore::apply(const std::vector<GradientSet>& sets, IntraOp& intra) {
-  std::vector<const GradientSet*> useful;
-  double total = 0;
-  for (const auto& set : sets)
-    if (set.commit.weight > 0) {
-      useful.push_back(&set);
-      total += set.commit.weight;
-    }
   const double learning_rate = schedule_.at(static_cast<std::int64_t>(version_));
-  if (useful.empty()) return learning_rate;
-  for (auto& entry : entries_) update(entry, useful, total, learning_rate, intra);
+  double total = 0;
+  std::vector<Pushed> pushed(entries_.size());
+  for (const auto& set : sets) {
+    const double weight = set.commit.weight;
+    if (!(weight > 0)) continue;
+    total += weight;
+    for (const auto& part : set.parts) pushed[index_.at(part.variable)].add(part, weight);
+  }
+  if (total == 0) return learning_rate;
+  for (std::size_t i = 0; i < entries_.size(); ++i)
+    update(entries_[i], pushed[i], total, learning_rate, intra);
   ++version_;
   return learning_rate;
 }
 
-void ParameterStore::update(Entry& entry, const std::vector<const GradientSet*>& sets, double total,
-                            double learning_rate, IntraOp& intra) {
-  std::vector<const GradientPart*> dense, sparse, assigned;
-  std::vector<double> dense_weights, sparse_weights, assigned_weights;
-  double assigned_total = 0;
-  for (const auto* set : sets)
-    for (const auto& part : set->parts) {
-      if (part.variable != entry.name) continue;
-      const double weight = set->commit.weight;
-      switch (part.kind) {
-        case PartKind::gradient:
-          dense.push_back(&part);
-          dense_weights.push_back(weight / total);
-          break;
-        case PartKind::sparse_gradient:
-          sparse.push_back(&part);
-          sparse_weights.push_back(weight / total);
-          break;
-        case PartKind::assignment:
-          assigned.push_back(&part);
-          assigned_weights.push_back(weight);
-          assigned_total += weight;
-          break;
-      }
-    }
-
-  if (!assigned.empty()) {
-    if (assigned.size() == 1 || !is_floating(entry.value.dtype())) {
-      entry.value = assigned.front()->values;
-    } else {
-      std::vector<const Tensor*> values;
-      for (const auto* part : assigned) values.push_back(&part->values);
-      for (auto& weight : assigned_weights) weight /= assigned_total;
-      entry.value = weighted_sum(values, assigned_weights, intra);
-    }
-  }
+void ParameterStore::update(Entry& entry, const Pushed& pushed, double total, double learning_rate,
+                            IntraOp& intra) {
   const auto step = static_cast<std::int64_t>(version_);
-  if (!dense.empty()) {
-    if (dense.size() == 1 && dense_weights[0] == 1) {
-      optimizer_.apply(entry.value, entry.slots, dense[0]->values, learning_rate, step, intra);
-    } else {
-      std::vector<const Tensor*> values;
-      for (const auto* part : dense) values.push_back(&part->values);
-      optimizer_.apply(entry.value, entry.slots, weighted_sum(values, dense_weights, intra),
-                       learning_rate, step, intra);
-    }
+  const auto& [gradients, sparse, assigned] = pushed;
+  if (!assigned.parts.empty()) {
+    const bool first = assigned.parts.size() == 1 || !is_floating(entry.value.dtype());
+    entry.value = first ? assigned.parts[0]->values : assigned.mean(assigned.total(), intra);
   }
-  if (!sparse.empty()) update_sparse(entry, sparse, sparse_weights, learning_rate, intra);
-
+  if (!gradients.parts.empty())
+    optimizer_.apply(entry.value, entry.slots, gradients.mean(total, intra), learning_rate, step,
+                     intra);
+  if (!sparse.parts.empty()) {
+    const auto [indices, rows] = sparse.mean_rows(total);
+    optimizer_.apply_sparse(entry.value, entry.slots, indices, rows, learning_rate, step, intra);
+  }
   if (average_decay_ > 0 && entry.trainable)
     update_average(entry.average, entry.value, average_decay_, intra);
-}
-
-void ParameterStore::update_sparse(Entry& entry, const std::vector<const GradientPart*>& parts,
-                                   const std::vector<double>& weights, double learning_rate,
-                                   IntraOp& intra) {
-  const auto step = static_cast<std::int64_t>(version_);
-  if (parts.size() == 1 && weights[0] == 1)
-    optimizer_.apply_sparse(entry.value, entry.slots, parts[0]->indices, parts[0]->values,
-                            learning_rate, step, intra);
-  else
-    optimizer_.apply_sparse(entry.value, entry.slots, stacked_indices(parts),
-                            stacked_rows(parts, weights), learning_rate, step, intra);
 }
 
 ShardSnapshot ParameterStore::snapshot(std::uint32_t shard) const {

@@ -1,10 +1,9 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
-#include <memory>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "troupe/messages/payloads.h"
@@ -68,11 +67,25 @@ class ParameterStore {
     std::vector<Tensor> slots;
     Tensor average;
   };
-  Entry& entry(const std::string& variable);
-  void update(Entry& entry, const std::vector<const GradientSet*>& sets, double total,
-              double learning_rate, IntraOp& intra);
-  void update_sparse(Entry& entry, const std::vector<const GradientPart*>& parts,
-                     const std::vector<double>& weights, double learning_rate, IntraOp& intra);
+  /// Parts of several replicas, each with its number of examples.
+  struct Weighted {
+    std::vector<const GradientPart*> parts;
+    std::vector<double> weights;
+
+    double total() const;
+    std::vector<double> shares(double total) const;
+    /// The sum of weight / total times values, in order.
+    Tensor mean(double total, IntraOp& intra) const;
+    /// The same for rows: their indices, and the rows one below the other.
+    std::pair<Tensor, Tensor> mean_rows(double total) const;
+  };
+  /// What was pushed for one variable.
+  struct Pushed {
+    Weighted gradients, sparse, assigned;
+    void add(const GradientPart& part, double weight);
+  };
+  void update(Entry& entry, const Pushed& pushed, double total, double learning_rate,
+              IntraOp& intra);
 
   std::string name_;
   std::vector<Entry> entries_;

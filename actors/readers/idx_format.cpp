@@ -90,6 +90,9 @@ IdxHeader read_idx_header(InputFile& file) {
            kMaxRecordBytes, " bytes");
   }
   header.item = Shape(extents);
+  if (bytes == 0)
+    fail(Code::data_loss, file.path(), ": the IDX header promises ", header.count,
+         " items of shape ", header.item, ", which hold nothing");
   header.header_bytes = 4 + 4 * static_cast<std::uint64_t>(rank);
   check_size(header, file);
   return header;

@@ -109,12 +109,17 @@ void stop_replicas(const OptionsPtr& options) {
 }
 
 /// The first failure is the cause; what follows from it is not told.
-void fail_run(Self self, const OptionsPtr& options, const Error& error, bool keep_weights) {
-  auto& s = self->state;
-  if (s.over || s.outcome.ending == Ending::failed) return;
+void note_failure(ConductorState& s, const Error& error) {
+  if (s.outcome.ending == Ending::failed) return;
   s.outcome.ending = Ending::failed;
   s.outcome.code = error.code();
   s.outcome.message = error.what();
+}
+
+void fail_run(Self self, const OptionsPtr& options, const Error& error, bool keep_weights) {
+  auto& s = self->state;
+  if (s.over || s.outcome.ending == Ending::failed) return;
+  note_failure(s, error);
   s.stopping = true;
   stop_replicas(options);
   if (!keep_weights) return end(self, options);
@@ -131,13 +136,7 @@ void save_and_end(Self self, const OptionsPtr& options, std::vector<ShardSnapsho
             end(self, options);
           },
           [self, options](caf::error& error) {
-            auto& outcome = self->state.outcome;
-            if (outcome.ending != Ending::failed) {
-              const auto cause = to_error(error);
-              outcome.ending = Ending::failed;
-              outcome.code = cause.code();
-              outcome.message = cause.what();
-            }
+            note_failure(self->state, to_error(error));
             end(self, options);
           });
 }
@@ -155,12 +154,8 @@ void take_snapshots(Self self, const OptionsPtr& options) {
                 save_and_end(self, options, std::move(*snapshots));
             },
             [self, options](caf::error& error) {
-              auto& outcome = self->state.outcome;
-              if (outcome.ending != Ending::failed) {
-                outcome.ending = Ending::failed;
-                outcome.code = code_of(error);
-                outcome.message = text("no last checkpoint: ", render(error));
-              }
+              note_failure(self->state,
+                           Error(code_of(error), text("no last checkpoint: ", render(error))));
               end(self, options);
             });
 }
@@ -220,9 +215,12 @@ void evaluate(Self self, const OptionsPtr& options, std::uint64_t step) {
           [self, options](caf::error& error) { fail_run(self, options, to_error(error), true); });
 }
 
-void complete_step(Self self, const OptionsPtr& options, std::uint64_t step,
-                   const ConductorState::StepTotal& total) {
+/// Sums up the oldest step of which there are reports.
+void complete_first_step(Self self, const OptionsPtr& options) {
   auto& s = self->state;
+  const auto first = s.open_steps.extract(s.open_steps.begin());
+  const auto step = first.key();
+  const auto& total = first.mapped();
   if (total.examples > 0) {
     auto report = total.last;
     report.step = step;
@@ -265,43 +263,26 @@ void take_report(Self self, const OptionsPtr& options, const StepReport& report)
   ++total.reports;
   // Reports of older steps come first, but a replica that left sends none.
   while (!s.open_steps.empty()) {
-    const auto first = s.open_steps.begin();
-    if (first->second.reports < options->replicas.size() && first->first == report.step) break;
-    const auto step = first->first;
-    const auto done = std::move(first->second);
-    s.open_steps.erase(first);
-    complete_step(self, options, step, done);
+    const auto& [step, sum] = *s.open_steps.begin();
+    if (sum.reports < options->replicas.size() && step == report.step) break;
+    complete_first_step(self, options);
   }
 }
 
 void replica_done(Self self, const OptionsPtr& options) {
   auto& s = self->state;
   if (--s.replicas_running > 0) return;
-  while (!s.open_steps.empty()) {
-    const auto first = s.open_steps.begin();
-    const auto step = first->first;
-    const auto done = std::move(first->second);
-    s.open_steps.erase(first);
-    complete_step(self, options, step, done);
-  }
+  while (!s.open_steps.empty()) complete_first_step(self, options);
   if (s.outcome.ending == Ending::steps_done &&
       (options->max_steps == 0 || s.outcome.steps < options->max_steps))
     s.outcome.ending = Ending::end_of_data;
-  if (s.outcome.ending == Ending::end_of_data && s.outcome.steps == options->first_step) {
-    s.outcome.ending = Ending::failed;
-    s.outcome.code = Code::invalid_argument;
-    s.outcome.message =
-        "the data have ended before the first batch was full: there are fewer rows "
-        "than a batch has";
-  }
+  if (s.outcome.ending == Ending::end_of_data && s.outcome.steps == options->first_step)
+    note_failure(s, Error(Code::invalid_argument,
+                          "the data have ended before the first batch was full: there are fewer "
+                          "rows than a batch has"));
   s.stopping = true;
   stop_replicas(options);
   wind_up(self, options);
-}
-
-void watch(Self self, const std::string& name, const caf::actor& actor) {
-  self->state.watched[actor.address()] = name;
-  self->monitor(actor);
 }
 
 void start(Self self, const OptionsPtr& options) {
@@ -309,12 +290,10 @@ void start(Self self, const OptionsPtr& options) {
   s.progress.names = options->names;
   s.progress.max_steps = options->max_steps;
   s.progress.step = s.outcome.steps = options->first_step;
-  for (const auto* decoders : {&options->decoders, &options->evaluation_decoders})
-    for (const auto& [name, decoder] : *decoders)
-      watch(self, name, caf::actor_cast<caf::actor>(decoder));
-  for (const auto& [name, replica] : options->replicas)
-    watch(self, name, caf::actor_cast<caf::actor>(replica));
-  for (const auto& [name, actor] : options->others) watch(self, name, actor);
+  for (const auto& [name, actor] : options->watched) {
+    s.watched[actor.address()] = name;
+    self->monitor(actor);
+  }
   s.begun = s.last_tick = Clock::now();
   s.last_cpu = process_cpu_time();
   s.replicas_running = options->replicas.size();

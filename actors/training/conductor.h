@@ -19,11 +19,11 @@ struct ConductorOptions {
   std::vector<std::pair<std::string, Decoder>> evaluation_decoders;
   std::vector<std::pair<std::string, Replica>> replicas;
   std::vector<Shard> shards;
-  std::vector<std::pair<std::string, caf::actor>> others;  ///< whose death ends the run
-  Queue examples;                                          ///< for the fill level
-  Evaluator evaluator;                                     ///< may be none
-  Checkpointer checkpointer;                               ///< may be none
-  SummaryWriter summaries;                                 ///< may be none
+  std::vector<std::pair<std::string, caf::actor>> watched;  ///< whose death ends the run
+  Queue examples;                                           ///< for the fill level
+  Evaluator evaluator;                                      ///< may be none
+  Checkpointer checkpointer;                                ///< may be none
+  SummaryWriter summaries;                                  ///< may be none
 
   std::vector<std::string> names;    ///< of the training values
   std::uint64_t evaluate_every = 0;  ///< steps; 0 for at the end only

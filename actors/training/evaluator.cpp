@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <caf/typed_event_based_actor.hpp>
-#include <cmath>
 #include <memory>
 
 #include "troupe/actors/parameters/parameter_shard.h"
@@ -66,12 +65,8 @@ void load(Self self, const OptionsPtr& options) {
 
 void finish(Self self, const OptionsPtr& options) {
   auto& s = self->state;
-  const auto& combines = options->fragment.combines;
-  for (std::size_t i = 0; i < combines.size(); ++i) {
-    s.result.values[i] /= static_cast<double>(s.result.examples);
-    if (combines[i] == Combine::root_mean_square)
-      s.result.values[i] = std::sqrt(s.result.values[i]);
-  }
+  s.result.examples = s.values->rows();
+  s.result.values = s.values->values();
   auto promise = std::move(s.waiting.front());
   s.waiting.pop_front();
   s.parameters.assign(s.parameters.size(), Tensor());
@@ -84,26 +79,18 @@ void run_next(Self self, const OptionsPtr& options) {
   auto& s = self->state;
   if (s.position == s.batches.size()) return finish(self, options);
   const auto& batch = s.batches[s.position++];
-  if (batch.components.size() != options->fragment.inputs)
-    return give_up(self,
-                   fault(Code::invalid_argument, "the model has ", options->fragment.inputs,
-                         " inputs, but a batch has ", batch.components.size(), " components"));
-  auto feeds = batch.components;
-  feeds.insert(feeds.end(), s.parameters.begin(), s.parameters.end());
+  TensorList feeds;
+  try {
+    feeds = feeds_for(options->fragment, batch.components, s.parameters);
+  } catch (const Error& error) {
+    return give_up(self, fault(error));
+  }
   const auto rows = batch.rows();
   self->request(options->device, caf::infinite, run_atom_v, s.fragment, std::uint64_t{0},
                 std::move(feeds))
       .then(
           [self, options, rows](const RunResult& result) {
-            auto& s = self->state;
-            const auto& combines = options->fragment.combines;
-            for (std::size_t i = 0; i < combines.size(); ++i) {
-              const double value = result.fetches.at(i).item();
-              s.result.values[i] +=
-                  static_cast<double>(rows) *
-                  (combines[i] == Combine::root_mean_square ? value * value : value);
-            }
-            s.result.examples += rows;
+            self->state.values->add(result.fetches, rows);
             run_next(self, options);
           },
           [self](caf::error& error) { give_up(self, error); });
@@ -116,7 +103,7 @@ void pull(Self self, const OptionsPtr& options) {
   s.position = 0;
   s.result = {};
   s.result.version = kNoVersion;
-  s.result.values.resize(options->fragment.combines.size());
+  s.values.emplace(options->fragment.combines);
   for (const auto& shard : options->shards)
     self->request(shard, caf::infinite, pull_atom_v, kNoVersion)
         .then(

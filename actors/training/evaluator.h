@@ -2,6 +2,7 @@
 
 #include <caf/typed_response_promise.hpp>
 #include <deque>
+#include <optional>
 #include <vector>
 
 #include "troupe/actors/training/fragments.h"
@@ -34,6 +35,7 @@ struct EvaluatorState {
   TensorList parameters;
   std::size_t missing = 0;
   std::size_t position = 0;
+  std::optional<CombinedValues> values;
   EvaluationResult result;
 };
 

@@ -1,5 +1,6 @@
 #include "troupe/actors/training/fragments.h"
 
+#include <cmath>
 #include <set>
 
 #include "troupe/ops/error.h"
@@ -56,6 +57,34 @@ void fetch_values(ModelFragment& fragment, const Model& model) {
 }
 
 }  // namespace
+
+TensorList feeds_for(const ModelFragment& fragment, TensorList inputs,
+                     const TensorList& variables) {
+  if (inputs.size() != fragment.inputs)
+    fail(Code::invalid_argument, "the model has ", fragment.inputs, " inputs, but a batch has ",
+         inputs.size(), " components");
+  auto feeds = std::move(inputs);
+  feeds.insert(feeds.end(), variables.begin(), variables.end());
+  return feeds;
+}
+
+void CombinedValues::add(const TensorList& values, std::int64_t rows) {
+  for (std::size_t i = 0; i < combines_.size(); ++i) {
+    const double value = values.at(i).item();
+    sums_[i] += static_cast<double>(rows) *
+                (combines_[i] == Combine::root_mean_square ? value * value : value);
+  }
+  rows_ += rows;
+}
+
+std::vector<double> CombinedValues::values() const {
+  auto values = sums_;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] /= static_cast<double>(rows_);
+    if (combines_[i] == Combine::root_mean_square) values[i] = std::sqrt(values[i]);
+  }
+  return values;
+}
 
 ModelFragment training_fragment(const Model& model, bool gradient_norm) {
   validate(model);

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "troupe/actors/training/model.h"
@@ -25,6 +26,29 @@ struct ModelFragment {
   std::vector<StreamedPart> parts;     ///< in the order of spec.streamed
   std::vector<std::string> values;     ///< names of the fetches: "loss", then the metrics
   std::vector<Combine> combines;       ///< of the fetches
+};
+
+/// What a run of the fragment is fed: the components of a batch, then the variables.
+/// Throws invalid_argument when the batch has not one component for each input.
+TensorList feeds_for(const ModelFragment& fragment, TensorList inputs, const TensorList& variables);
+
+/// Loss and metrics over several batches.
+class CombinedValues {
+ public:
+  explicit CombinedValues(std::vector<Combine> combines)
+      : combines_(std::move(combines)), sums_(combines_.size()) {}
+
+  /// The values that a batch of `rows` examples gave, in the order of the combines.
+  void add(const TensorList& values, std::int64_t rows);
+
+  std::int64_t rows() const { return rows_; }
+  /// Over all examples; NaN before there were any.
+  std::vector<double> values() const;
+
+ private:
+  std::vector<Combine> combines_;
+  std::vector<double> sums_;
+  std::int64_t rows_ = 0;
 };
 
 /// Loss, metrics and gradients of a training model; adds the gradients to its

@@ -177,12 +177,12 @@ void begin_step(Self self, const OptionsPtr& options) {
     s.outputs = options->fragment.parts.size();
     return commit(self, options);
   }
-  if (batch.components.size() != options->fragment.inputs)
-    return abort(self, options,
-                 fault(Code::invalid_argument, "the model has ", options->fragment.inputs,
-                       " inputs, but a batch has ", batch.components.size(), " components"));
-  auto feeds = std::move(batch.components);
-  feeds.insert(feeds.end(), s.parameters.begin(), s.parameters.end());
+  TensorList feeds;
+  try {
+    feeds = feeds_for(options->fragment, std::move(batch.components), s.parameters);
+  } catch (const Error& error) {
+    return abort(self, options, fault(error));
+  }
   const auto seed = mix(options->seed ^ mix(s.order + 1));
   self->request(options->device, caf::infinite, run_atom_v, s.fragment, seed, std::move(feeds),
                 caf::actor_cast<OutputSink>(self), s.steps)

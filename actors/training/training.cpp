@@ -161,7 +161,7 @@ struct Casting {
 };
 
 std::vector<Shard> spawn_shards(Casting c, const std::vector<std::vector<ShardVariable>>& variables,
-                                const SnapshotSink& sink, const std::shared_ptr<IntraOp>& threads) {
+                                const SnapshotSink& sink) {
   std::vector<Shard> shards;
   for (std::size_t i = 0; i < variables.size(); ++i) {
     ShardOptions o;
@@ -173,7 +173,6 @@ std::vector<Shard> spawn_shards(Casting c, const std::vector<std::vector<ShardVa
     o.deterministic = c.options.deterministic;
     o.average_decay = c.options.average_decay;
     o.snapshot_every = c.options.checkpoints.every;
-    o.threads = threads;
     shards.push_back(c.troupe.spawn(text("shard ", i), parameter_shard, o, sink));
   }
   return shards;
@@ -237,9 +236,8 @@ TrainingOutcome Training::run() {
     w.listener = listener;
     writer = troupe.spawn<caf::detached>("checkpointer", checkpointer, w);
   }
-  const auto shards =
-      spawn_shards(casting, plan_->shards,
-                   writer ? caf::actor_cast<SnapshotSink>(writer) : SnapshotSink(), nullptr);
+  const auto shards = spawn_shards(casting, plan_->shards,
+                                   writer ? caf::actor_cast<SnapshotSink>(writer) : SnapshotSink());
   if (o.checkpoints.resume) c.first_step = restore(casting, shards);
 
   const auto seed = mix(o.seed ^ mix(c.first_step));
@@ -288,15 +286,9 @@ TrainingOutcome Training::run() {
   }
 
   c.shards = shards;
-  c.others = troupe.members();
-  std::erase_if(c.others, [&](const auto& member) {
-    const auto listed = [&](const auto& list) {
-      return std::any_of(list.begin(), list.end(),
-                         [&](const auto& entry) { return entry.first == member.first; });
-    };
-    return listed(c.replicas) || listed(c.decoders) || listed(c.evaluation_decoders) ||
-           member.first == "conductor";
-  });
+  // All but the conductor: an actor that holds itself would never end.
+  c.watched = troupe.members();
+  std::erase_if(c.watched, [](const auto& member) { return member.first == "conductor"; });
   c.examples = pipeline.queue;
   c.checkpointer = writer;
   c.names = plan_->fragment.values;

@@ -1,5 +1,4 @@
 #include <CLI/CLI.hpp>
-#include <cmath>
 #include <cstdio>
 #include <memory>
 
@@ -10,6 +9,7 @@
 #include "troupe/actors/checkpoint/checkpoint.h"
 #include "troupe/actors/pipeline/batch_iterator.h"
 #include "troupe/actors/session.h"
+#include "troupe/actors/training/fragments.h"
 #include "troupe/ops/error.h"
 
 namespace troupe::cli {
@@ -49,39 +49,24 @@ int eval(const Arguments& a) {
   const auto checkpoint = Checkpoint::open(a.checkpoint);
   const auto program = evaluation_program(program_of(checkpoint, a.program), a.data);
   const auto model = program.model(false);
-  validate(model);
+  const auto fragment = evaluation_fragment(model);
   Session session(model.graph, {.threads = a.threads});
   restore(session, checkpoint);
 
   OutputList fetches{model.loss};
-  std::vector<std::string> names{"loss"};
-  std::vector<Combine> combines{model.loss_combine};
-  for (const auto& metric : model.metrics) {
-    fetches.push_back(metric.value);
-    names.push_back(metric.name);
-    combines.push_back(metric.combine);
-  }
-  std::vector<double> sums(fetches.size());
-  std::int64_t rows = 0;
+  for (const auto& metric : model.metrics) fetches.push_back(metric.value);
+  CombinedValues values(fragment.combines);
   BatchIterator batches(*program.test, a.threads);
   while (const auto batch = batches.next()) {
     std::vector<Session::Feed> feeds;
     for (std::size_t i = 0; i < model.inputs.size(); ++i)
       feeds.emplace_back(model.inputs[i], batch->components.at(i));
-    const auto values = session.run(fetches, feeds);
-    for (std::size_t i = 0; i < sums.size(); ++i) {
-      const double value = values[i].item();
-      sums[i] += static_cast<double>(batch->rows()) *
-                 (combines[i] == Combine::root_mean_square ? value * value : value);
-    }
-    rows += batch->rows();
+    values.add(session.run(fetches, feeds), batch->rows());
   }
-  fmt::print("{} at step {}: {} examples", checkpoint.name(), checkpoint.step(), rows);
-  for (std::size_t i = 0; i < sums.size(); ++i) {
-    const double mean = sums[i] / static_cast<double>(rows);
-    fmt::print(", {} {:.4f}", names[i],
-               combines[i] == Combine::root_mean_square ? std::sqrt(mean) : mean);
-  }
+  fmt::print("{} at step {}: {} examples", checkpoint.name(), checkpoint.step(), values.rows());
+  const auto means = values.values();
+  for (std::size_t i = 0; i < means.size(); ++i)
+    fmt::print(", {} {:.4f}", fragment.values[i], means[i]);
   fmt::print("\n");
   return kExitOk;
 }

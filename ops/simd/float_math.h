@@ -11,8 +11,13 @@
 
 namespace troupe::simd::TROUPE_LEVEL {
 
-TROUPE_INLINE std::int32_t bits_of(float x) { return __builtin_bit_cast(std::int32_t, x); }
-TROUPE_INLINE float from_bits(std::int32_t bits) { return __builtin_bit_cast(float, bits); }
+// Unsigned, so that bits of NaN and of negative numbers may wrap around.
+TROUPE_INLINE std::uint32_t bits_of(float x) { return __builtin_bit_cast(std::uint32_t, x); }
+TROUPE_INLINE float from_bits(std::uint32_t bits) { return __builtin_bit_cast(float, bits); }
+/// An exponent in its place among the bits of a float.
+TROUPE_INLINE std::uint32_t exponent_bits(std::int32_t exponent) {
+  return static_cast<std::uint32_t>(exponent) << 23;
+}
 
 constexpr float kInfinity = __builtin_inff();
 constexpr float kNaN = __builtin_nanf("");
@@ -27,7 +32,7 @@ TROUPE_INLINE ExpParts split_for_exp(float x) {
   const float shifted = x * 1.44269504088896341f + kRound;
   const float n = shifted - kRound;
   const float r = (x - n * 0.693359375f) - n * -2.12194440e-4f;
-  return {r, bits_of(shifted) - bits_of(kRound)};
+  return {r, static_cast<std::int32_t>(bits_of(shifted) - bits_of(kRound))};
 }
 
 /// exp(r) - 1 for |r| <= ln 2 / 2.
@@ -47,8 +52,8 @@ TROUPE_INLINE float exp_of(float x) {
   const auto [r, n] = split_for_exp(x);
   // 2^n in two factors: one alone cannot be infinite or denormal.
   const std::int32_t half = n >> 1;
-  const float low = from_bits((half + 127) << 23);
-  const float high = from_bits((n - half + 127) << 23);
+  const float low = from_bits(exponent_bits(half + 127));
+  const float high = from_bits(exponent_bits(n - half + 127));
   return (expm1_near_zero(r) + 1.f) * low * high;
 }
 TROUPE_INLINE double exp_of(double x) { return __builtin_exp(x); }
@@ -57,7 +62,7 @@ TROUPE_INLINE double exp_of(double x) { return __builtin_exp(x); }
 TROUPE_INLINE float expm1_of_negative(float x) {
   x = x < -30.f ? -30.f : x;
   const auto [r, n] = split_for_exp(x);
-  const float scale = from_bits((n + 127) << 23);
+  const float scale = from_bits(exponent_bits(n + 127));
   return scale * expm1_near_zero(r) + (scale - 1.f);
 }
 TROUPE_INLINE double expm1_of_negative(double x) { return __builtin_expm1(x); }
@@ -65,9 +70,9 @@ TROUPE_INLINE double expm1_of_negative(double x) { return __builtin_expm1(x); }
 /// log(x 2^shift) for a positive, finite x that is not denormal.
 TROUPE_INLINE float log_of_normal(float x, std::int32_t shift) {
   // x = m 2^e with m in [sqrt(1/2), sqrt(2)).
-  const std::int32_t bits = bits_of(x);
-  const std::int32_t exponent = (bits - 0x3f3504f3) >> 23;
-  const float m = from_bits(bits - (exponent << 23)) - 1.f;
+  const std::uint32_t bits = bits_of(x);
+  const std::int32_t exponent = static_cast<std::int32_t>(bits - 0x3f3504f3u) >> 23;
+  const float m = from_bits(bits - exponent_bits(exponent)) - 1.f;
   const float e = static_cast<float>(exponent + shift);
   float p = 7.0376836292e-2f;
   p = p * m - 1.1514610310e-1f;

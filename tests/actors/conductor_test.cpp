@@ -191,7 +191,7 @@ TEST_F(AConductor, TellsTheFirstFailureAndKeepsTheWeights) {
 
 TEST_F(AConductor, EndsWhenAnActorDiesAndSaysWhich) {
   const auto extra = client();
-  options->others = {{"shuffle queue", extra}};
+  options->watched = {{"shuffle queue", extra}};
   start();
   kill(extra);
   ASSERT_TRUE(outcome->value) << outcome->words();

@@ -46,6 +46,19 @@ TEST(Graph, RefusesToGrowWhenFinished) {
             "runs");
 }
 
+TEST(Graph, UsesTheFirstSuffixThatIsFree) {
+  Graph g;
+  const auto add = [&] { return g.add("no_op", {}, {}, "x").name; };
+  EXPECT_EQ(g.add("no_op", {}, {}, "x_2").name, "x_2");
+  EXPECT_EQ(add(), "x");
+  EXPECT_EQ(add(), "x_1");
+  EXPECT_EQ(add(), "x_3");
+  g.rename(*g.find("x_1"), "y");
+  EXPECT_EQ(add(), "x_1") << "a name that became free is used again";
+  g.rename(*g.find("x"), "z");
+  EXPECT_EQ(add(), "x");
+}
+
 TEST(Graph, FindsOutputsByNameAndSaysWhatIsNear) {
   Graph g;
   const auto x = placeholder(g, "features", DType::float32, {-1, 4});

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <string>
@@ -65,7 +66,8 @@ class Interpreter {
     const auto kernel = node.op->cpu(init);
     std::vector<const void*> in;
     for (std::size_t i = 0; i < inputs.size(); ++i)
-      in.push_back(node.op->shape_only >> i & 1 ? nullptr : inputs[i].data());
+      in.push_back(node.op->shape_only >> std::min<std::size_t>(i, 31) & 1 ? nullptr
+                                                                           : inputs[i].data());
     auto results = garbage(outputs);
     run_once(*kernel, in, results);
     if (node.op->in_place) expect_same_in_place(node, *kernel, inputs, in, outputs, results);

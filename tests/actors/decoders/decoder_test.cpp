@@ -4,6 +4,7 @@
 
 #include "actors/decoders/listed_source.h"
 #include "support/actor_test.h"
+#include "support/error_matcher.h"
 #include "troupe/actors/readers/reader.h"
 #include "troupe/queues/fifo_queue.h"
 
@@ -82,6 +83,38 @@ TEST_F(DecoderTest, ClosesTheQueueWithABadRecord) {
   EXPECT_THAT(take(2), ElementsAre(1, 2));
   EXPECT_THAT(dequeue(1)->words(),
               StartsWith("invalid argument: list:3: \"x\" is not a number; therefore FIFOQueue"));
+}
+
+/// A decoder that fails as if the data had ended.
+class EndingDecoder : public test::PlainNumberDecoder {
+ public:
+  void decode(const RecordRun& run, std::size_t i, Element&) override {
+    fail(Code::out_of_range, run.place(i), ": no such row");
+  }
+};
+
+TEST_F(DecoderTest, DoesNotTakeAFailureToDecodeForTheEndOfTheData) {
+  give({"1", "2"});
+  const auto d = spawn(decoder, reader, queue,
+                       std::make_shared<TupleDecoder>(std::vector<std::shared_ptr<RecordDecoder>>{
+                           std::make_shared<EndingDecoder>()}));
+  EXPECT_EQ(start(d)->words(), "data loss: list:1: no such row");
+  EXPECT_THAT(dequeue(1)->words(), StartsWith("data loss: list:1: no such row; therefore"));
+}
+
+TEST(TupleDecoder, RefusesABlockWhoseStreamsHaveNotAsManyRecords) {
+  const auto one = std::make_shared<test::PlainNumberDecoder>();
+  TupleDecoder tuple({one, one});
+  RecordBlock block;
+  ListedSource longer(numbers_below(3), 3);
+  ListedSource shorter(numbers_below(2), 3);
+  std::vector<RecordRun> runs;
+  for (auto* source : {&longer, &shorter}) {
+    source->read(runs, {});
+    block.streams.push_back(runs[0]);
+  }
+  EXPECT_THAT(test::error_of([&] { tuple.decode(block); }),
+              test::IsError(Code::invalid_argument, HasSubstr("3 records of list with 2 of list")));
 }
 
 TEST_F(DecoderTest, LeavesOutBadRecordsWithinABudgetAndReportsThem) {

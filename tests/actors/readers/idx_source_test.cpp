@@ -88,6 +88,12 @@ TEST_F(IdxSourceTest, ComparesTheSizeOfTheFileWithTheHeader) {
               IsError(Code::data_loss, HasSubstr("has 19 bytes instead of 18")));
 }
 
+TEST_F(IdxSourceTest, RefusesItemsThatHoldNothing) {
+  for (const auto& extents : {std::vector{5u, 0u}, std::vector{5u, 2u, 0u}, std::vector{0u, 0u}})
+    EXPECT_THAT(opening(idx_bytes(0x08, extents, "")),
+                IsError(Code::data_loss, HasSubstr("which hold nothing")));
+}
+
 TEST_F(IdxSourceTest, RefusesAbsurdExtents) {
   constexpr auto kMost = 0xFFFFFFFFu;
   for (const auto& extents : {std::vector{kMost, kMost, kMost}, std::vector{1u, kMost},

@@ -7,8 +7,13 @@
 namespace troupe {
 
 template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, RecordRun::Jump& x) {
+  return f(caf::meta::type_name("Jump"), x.index, x.file, x.record);
+}
+template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, RecordRun& x) {
-  return f(caf::meta::type_name("RecordRun"), x.bytes, x.begins, x.ends, x.file, x.first_record);
+  return f(caf::meta::type_name("RecordRun"), x.bytes, x.begins, x.ends, x.file, x.first_record,
+           x.jumps);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, RecordBlock& x) {

@@ -14,14 +14,22 @@ namespace troupe {
 
 // ---- data ------------------------------------------------------------------------------------
 
-/// Consecutive records of one stream, as they stand in a file, and where that is.
+/// Records of one stream, as they stand in files, and where that is.
 struct RecordRun {
+  /// A record that does not follow the one before it in the same file.
+  struct Jump {
+    std::uint32_t index = 0;  ///< of the record in the run
+    std::string file;         ///< empty when it is the same
+    std::int64_t record = 1;  ///< its number in the file
+  };
+
   Tensor bytes;                       ///< uint8; at least 64 readable bytes lie before the first
                                       ///< and after the last record
   std::vector<std::uint32_t> begins;  ///< of each record in `bytes`
   std::vector<std::uint32_t> ends;    ///< one past its last byte
-  std::string file;
-  std::int64_t first_record = 1;  ///< number of the first record in the file: the line, from 1
+  std::string file;                   ///< of the first record
+  std::int64_t first_record = 1;      ///< its number in the file: the line, from 1
+  std::vector<Jump> jumps;            ///< in the order of their indices; mostly there is none
 
   std::size_t count() const { return begins.size(); }
   const char* begin(std::size_t i) const {
@@ -30,10 +38,20 @@ struct RecordRun {
   const char* end(std::size_t i) const {
     return reinterpret_cast<const char*>(bytes.data()) + ends[i];
   }
-  /// "data/x.csv:1532", for messages.
-  std::string place(std::size_t i) const {
-    return file + ":" + std::to_string(first_record + static_cast<std::int64_t>(i));
+  const std::string& file_of(std::size_t i) const {
+    const auto* name = &file;
+    for (const auto& jump : jumps)
+      if (jump.index <= i && !jump.file.empty()) name = &jump.file;
+    return *name;
   }
+  std::int64_t number_of(std::size_t i) const {
+    auto number = first_record + static_cast<std::int64_t>(i);
+    for (const auto& jump : jumps)
+      if (jump.index <= i) number = jump.record + static_cast<std::int64_t>(i - jump.index);
+    return number;
+  }
+  /// "data/x.csv:1532", for messages.
+  std::string place(std::size_t i) const { return file_of(i) + ":" + std::to_string(number_of(i)); }
 };
 
 /// What a reader hands out: the same number of records of each of its streams

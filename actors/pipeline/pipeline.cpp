@@ -65,14 +65,16 @@ Records Records::zip(const Records& other) const {
   return {sources, description_ + " + " + other.description_, std::max(count_, other.count_)};
 }
 
-Records Records::repeat(std::int64_t epochs) const {
+Records Records::repeat(std::int64_t epochs, std::optional<std::uint64_t> shuffle_files) const {
   if (epochs < 0)
     fail(Code::invalid_argument, "records are repeated once or more, or 0 times for ever, but ",
          epochs, " was given");
   auto repeated = *this;
-  repeated.source_ = [inner = source_, epochs]() -> std::unique_ptr<RecordSource> {
+  repeated.source_ = [inner = source_, epochs, shuffle_files]() -> std::unique_ptr<RecordSource> {
     RepeatOptions options;
     options.epochs = epochs == 0 ? RepeatOptions::kForever : epochs;
+    options.shuffle_files = shuffle_files.has_value();
+    options.seed = shuffle_files.value_or(0);
     return std::make_unique<RepeatSource>(inner(), options);
   };
   repeated.epochs_ = epochs;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -55,8 +56,9 @@ class Records {
 
   /// Record i of this with record i of the other, whatever the number of decoders.
   Records zip(const Records& other) const;
-  /// The same records `epochs` times; 0 for ever.
-  Records repeat(std::int64_t epochs) const;
+  /// The same records `epochs` times; 0 for ever. With a seed each epoch has the
+  /// files in an order of its own.
+  Records repeat(std::int64_t epochs, std::optional<std::uint64_t> shuffle_files = {}) const;
   /// Tensors from records: one decoder for each of the zipped streams.
   Examples decode(std::vector<DecoderFactory> decoders, const DecodeOptions& options = {}) const;
 

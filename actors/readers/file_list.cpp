@@ -32,19 +32,37 @@ void check_readable(const std::string& path) {
 
 }  // namespace
 
-std::vector<std::string> expand_files(const std::vector<std::string>& patterns) {
+std::vector<std::string> expand_files(const std::vector<std::string>& patterns,
+                                      const FilePolicy& policy) {
+  if (patterns.empty()) fail(Code::invalid_argument, "a reader needs at least one file");
   std::vector<std::string> files;
   for (const auto& pattern : patterns) {
     struct stat info {};
-    if (stat(pattern.c_str(), &info) != 0 && pattern.find_first_of("*?[{") != std::string::npos) {
-      for (auto& path : matches(pattern)) files.push_back(std::move(path));
-    } else {
-      files.push_back(pattern);
+    const bool expand = pattern != "-" && stat(pattern.c_str(), &info) != 0 &&
+                        pattern.find_first_of("*?[{") != std::string::npos;
+    try {
+      for (auto& path : expand ? matches(pattern) : std::vector{pattern}) {
+        if (path != "-") check_readable(path);
+        files.push_back(std::move(path));
+      }
+    } catch (const Error& error) {
+      policy.handle(error, pattern, false);
     }
   }
-  if (files.empty()) fail(Code::invalid_argument, "a reader needs at least one file");
-  for (const auto& path : files) check_readable(path);
   return files;
+}
+
+std::vector<std::string> shard_files(const std::vector<std::string>& patterns, std::size_t index,
+                                     std::size_t count) {
+  if (index >= count)
+    fail(Code::invalid_argument, "there is no shard ", index, " of ", count, ": they count from 0");
+  const auto files = expand_files(patterns);
+  if (files.size() < count)
+    fail(Code::invalid_argument, describe_files(files), " cannot be shared out to ", count,
+         " readers: there are only ", files.size(), " (shard their records instead)");
+  std::vector<std::string> mine;
+  for (auto i = index; i < files.size(); i += count) mine.push_back(files[i]);
+  return mine;
 }
 
 std::string describe_files(const std::vector<std::string>& files) {

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <limits>
+#include <utility>
+#include <vector>
 
 #include "troupe/actors/system_error.h"
 #include "troupe/ops/error.h"
@@ -14,80 +16,106 @@
 namespace troupe {
 namespace {
 
-constexpr unsigned kCompressedBuffer = 256 << 10;
-// What one call of the system or of zlib may be asked for.
+// What one call of the system may be asked for.
 constexpr std::size_t kMostAtOnce = std::size_t{1} << 30;
+constexpr std::size_t kSkipBytes = 64 << 10;
+
+Compression compression_of(const std::string& path, Compression asked) {
+  if (asked != Compression::automatic) return asked;
+  return path.ends_with(".gz") ? Compression::gzip : Compression::none;
+}
 
 }  // namespace
 
-InputFile::InputFile(std::string path) : path_(std::move(path)) {
-  if (path_.ends_with(".gz")) {
-    gz_.reset(gzopen(path_.c_str(), "rb"));
-    if (!gz_) system_error("read", path_);
-    gzbuffer(gz_.get(), kCompressedBuffer);
-  } else {
-    descriptor_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC);
-    if (descriptor_ < 0) system_error("read", path_);
-    posix_fadvise(descriptor_, 0, 0, POSIX_FADV_SEQUENTIAL);
-  }
+InputFile::InputFile(std::string path, Compression compression)
+    : path_(std::move(path)), compression_(compression_of(path_, compression)) {
+  descriptor_ = path_ == "-" ? dup(STDIN_FILENO) : open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor_ < 0) system_error("read", path_);
+  posix_fadvise(descriptor_, 0, 0, POSIX_FADV_SEQUENTIAL);
+  size_at_first_ = raw_size();
+  start_inflater();
 }
 
-InputFile::~InputFile() {
-  if (descriptor_ >= 0) close(descriptor_);
+InputFile::~InputFile() { close(descriptor_); }
+
+void InputFile::start_inflater() {
+  if (compression_ == Compression::none) return;
+  inflater_ = std::make_unique<Inflater>(
+      compression_ == Compression::gzip ? Inflater::Format::gzip : Inflater::Format::zlib,
+      [this](char* to, std::size_t count) { return read_raw(to, count); });
 }
 
 std::size_t InputFile::read(char* to, std::size_t count) {
   std::size_t done = 0;
-  while (done < count) {
-    const auto wanted = std::min(count - done, kMostAtOnce);
-    const auto got = gz_ ? inflate_some(to + done, wanted) : read_some(to + done, wanted);
-    if (got == 0) break;
-    done += got;
-    offset_ += got;
+  try {
+    while (done < count) {
+      const auto got = read_some(to + done, std::min(count - done, kMostAtOnce));
+      if (got == 0) break;
+      done += got;
+      offset_ += got;
+    }
+  } catch (const Error&) {
+    if (done == 0) throw;  // otherwise the next call fails
   }
   return done;
 }
 
 std::size_t InputFile::read_some(char* to, std::size_t count) {
-  while (true) {
-    const auto got = ::read(descriptor_, to, count);
-    if (got >= 0) return static_cast<std::size_t>(got);
-    if (errno != EINTR) system_error("read", path_);
+  if (!inflater_) return read_raw(to, count);
+  try {
+    return inflater_->read(to, count);
+  } catch (const Error& error) {
+    if (error.code() != Code::data_loss) throw;
+    fail(Code::data_loss, path_, ": ", error.what(), " after ", offset_, " decompressed bytes");
   }
 }
 
-std::size_t InputFile::inflate_some(char* to, std::size_t count) {
-  const int got = gzread(gz_.get(), to, static_cast<unsigned>(count));
-  if (got > 0) {
-    if (gzdirect(gz_.get()) != 0)
-      fail(Code::data_loss, path_, ": not gzip data, though its name ends in .gz");
+std::size_t InputFile::read_raw(char* to, std::size_t count) {
+  while (true) {
+    const auto got = ::read(descriptor_, to, count);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) system_error("read", path_);
+    raw_offset_ += static_cast<std::uint64_t>(got);
+    if (got == 0 && size_at_first_ && raw_offset_ < *size_at_first_)
+      fail(Code::data_loss, path_, ": the file ends at byte ", raw_offset_, ", but had ",
+           *size_at_first_, " bytes when it was opened: it has been changed");
     return static_cast<std::size_t>(got);
   }
-  int code = Z_OK;
-  const char* words = gzerror(gz_.get(), &code);
-  if (code == Z_ERRNO) system_error("read", path_);
-  if (code != Z_OK && code != Z_STREAM_END)
-    fail(Code::data_loss, path_, ": the compressed data is damaged or cut short after ", offset_,
-         " decompressed bytes (", words, ")");
-  return 0;
+}
+
+void InputFile::rewind() {
+  if (raw_offset_ > 0 && lseek(descriptor_, 0, SEEK_SET) != 0)
+    fail(Code::failed_precondition, path_ == "-" ? "the standard input" : path_,
+         " can be read only once: cannot go back to its start");
+  offset_ = raw_offset_ = 0;
+  start_inflater();
 }
 
 void InputFile::seek(std::uint64_t offset) {
   if (offset > static_cast<std::uint64_t>(std::numeric_limits<off_t>::max()))
     fail(Code::invalid_argument, path_, ": there is no byte ", offset);
-  if (const auto bytes = size(); bytes && offset > *bytes)
-    fail(Code::data_loss, path_, ": cannot go on at byte ", offset, ": the file has ", *bytes);
-  const auto target = static_cast<off_t>(offset);
-  const bool moved =
-      gz_ ? gzseek(gz_.get(), target, SEEK_SET) >= 0 : lseek(descriptor_, target, SEEK_SET) >= 0;
-  if (!moved) fail(Code::unavailable, path_, ": cannot go on at byte ", offset);
-  offset_ = offset;
+  if (const auto bytes = size()) {
+    if (offset > *bytes)
+      fail(Code::data_loss, path_, ": cannot go on at byte ", offset, ": the file has ", *bytes);
+    if (lseek(descriptor_, static_cast<off_t>(offset), SEEK_SET) < 0) system_error("read", path_);
+    offset_ = raw_offset_ = offset;
+    return;
+  }
+  if (offset < offset_) rewind();
+  std::vector<char> skipped(kSkipBytes);
+  while (offset_ < offset)
+    if (read(skipped.data(), std::min<std::uint64_t>(skipped.size(), offset - offset_)) == 0)
+      fail(Code::data_loss, path_, ": cannot go on at byte ", offset, ": there are only ", offset_);
+}
+
+std::optional<std::uint64_t> InputFile::raw_size() const {
+  struct stat info {};
+  if (fstat(descriptor_, &info) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
+  return static_cast<std::uint64_t>(info.st_size);
 }
 
 std::optional<std::uint64_t> InputFile::size() const {
-  struct stat info {};
-  if (gz_ || fstat(descriptor_, &info) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
-  return static_cast<std::uint64_t>(info.st_size);
+  return inflater_ ? std::nullopt : raw_size();
 }
 
 }  // namespace troupe

@@ -20,7 +20,9 @@ void read_one(ReaderState& r, const BlockLimits& limits) {
       next.block.sequence = r.sequence++;
       r.ready.push_back(std::move(next));
     } else {
-      r.end = fault(Code::out_of_range, "end of data: ", r.source->describe());
+      const auto report = r.source->report();
+      r.end = fault(Code::out_of_range, "end of data: ", r.source->describe(),
+                    report.empty() ? "" : "; ", report);
     }
   } catch (...) {
     r.end = current_failure();

@@ -15,6 +15,7 @@ namespace troupe {
 struct BlockLimits {
   std::size_t records = 128;
   std::size_t bytes = std::size_t{1} << 20;
+  bool cross_files = false;  ///< a run may hold records of several files
 };
 
 /// Where one stream of records goes on.
@@ -30,6 +31,10 @@ struct StreamPosition {
 struct SourcePosition {
   std::uint64_t epoch = 0;  ///< from 0
   std::vector<StreamPosition> streams;
+
+  /// Appends the position of a source inside of this one: a stream that holds its
+  /// epoch (as file), how many streams it has (as offset) and `skip`, then those.
+  void nest(const SourcePosition& inner, std::uint64_t skip = 0);
 
   /// "epoch 1; file 0 offset 4711 record 12 skip 0", one part for each stream.
   std::string str() const;
@@ -47,8 +52,9 @@ class RecordSource {
   virtual ~RecordSource() = default;
 
   /// Replaces `streams` by the next records, the same number for each stream and
-  /// at least one; false at the end of the data. Records of two files never share
-  /// a run. After an exception the source may not be used any more.
+  /// at least one; false at the end of the data. Records of two files share a run
+  /// only where the limits or the kind of source allow it. After an exception the
+  /// source may not be used any more.
   virtual bool read(std::vector<RecordRun>& streams, const BlockLimits& limits) = 0;
 
   /// Where the next read goes on.
@@ -63,7 +69,32 @@ class RecordSource {
 
   /// "lines of 2 files (a.txt, b.txt)", for messages.
   virtual std::string describe() const = 0;
+  /// What has been left out so far: "1 of 3 files was left out: ..."; "" for nothing.
+  virtual std::string report() const { return {}; }
 };
+
+/// Reads the positions that were nested in another one, in the same order.
+class NestedPositions {
+ public:
+  /// `outer` for messages; the first `used` of its streams belong to the source itself.
+  explicit NestedPositions(const SourcePosition& outer, std::size_t used = 0);
+
+  struct Nested {
+    SourcePosition position;
+    std::uint64_t skip = 0;
+  };
+  /// Throws data_loss when there is none.
+  Nested next();
+  /// Throws data_loss when there is another one.
+  void expect_end() const;
+
+ private:
+  const SourcePosition& outer_;
+  std::size_t next_;
+};
+
+/// Reads that many records and drops them. Throws data_loss when there are not as many.
+void skip_records(RecordSource& source, std::uint64_t count);
 
 /// `order` if it names each of `count` files once, their own order if it is empty.
 /// Throws invalid_argument.

@@ -47,17 +47,18 @@ bool RepeatSource::read(std::vector<RecordRun>& streams, const BlockLimits& limi
 }
 
 SourcePosition RepeatSource::position() const {
-  auto position = source_->position();
-  position.epoch = epoch_;
+  SourcePosition position{epoch_, {}};
+  position.nest(source_->position());
   return position;
 }
 
 void RepeatSource::seek(const SourcePosition& position) {
+  NestedPositions nested(position);
+  const auto inner = nested.next().position;
+  nested.expect_end();
   start_epoch(position.epoch);
-  any_ = true;
-  auto inner = position;
-  inner.epoch = 0;
   source_->seek(inner);
+  any_ = true;
 }
 
 void RepeatSource::restart(std::span<const std::size_t>) { start_epoch(0); }

@@ -27,6 +27,7 @@ class RepeatSource : public RecordSource {
   void restart(std::span<const std::size_t> order) override;
   std::size_t file_count() const override { return source_->file_count(); }
   std::string describe() const override { return source_->describe(); }
+  std::string report() const override { return source_->report(); }
 
  private:
   void start_epoch(std::uint64_t epoch);

@@ -1,162 +1,154 @@
 #include "troupe/actors/readers/text_line_source.h"
 
-#include <algorithm>
 #include <cstring>
 
-#include "troupe/actors/readers/file_list.h"
+#include "troupe/actors/readers/file_window.h"
 #include "troupe/actors/readers/record_buffer.h"
 #include "troupe/ops/error.h"
 
 namespace troupe {
+namespace {
 
-TextLineSource::TextLineSource(TextLineOptions options) : options_(std::move(options)) {
-  if (options_.skip_header_lines < 0)
-    fail(Code::invalid_argument, "skip_header_lines must be at least 0, not ",
-         options_.skip_header_lines);
-  if (options_.max_line_bytes < 1 || options_.max_line_bytes > kMaxRecordBytes)
-    fail(Code::invalid_argument, "max_line_bytes must be from 1 to ", kMaxRecordBytes, ", not ",
-         options_.max_line_bytes);
-  options_.buffer_bytes = std::clamp<std::size_t>(options_.buffer_bytes, 1, kMaxRecordBytes);
-  files_ = expand_files(options_.files);
-  restart({});
+class TextLineFile : public RecordFile {
+ public:
+  TextLineFile(const TextLineOptions& options, const std::string& path, const StreamPosition& at);
+
+  bool read(RecordRun& run, const BlockLimits& limits) override;
+  StreamPosition position() const override { return {.offset = window_.offset(), .record = line_}; }
+
+ private:
+  /// From the start of the range, which may lie inside a line.
+  void start();
+  bool fill();
+  /// Where the line that begins the rest ends; npos when that is not in memory.
+  std::size_t find_end();
+  void check_length(std::size_t length) const;
+  void add(RecordRun& run, std::size_t end) const;
+  bool wanted() const { return line_ > skip_lines_; }
+  /// Behind a byte order mark, perhaps, and yet at the start of the first range.
+  bool first_of_file() const { return line_ == 1 && options_.range.begin == 0; }
+
+  const TextLineOptions options_;
+  std::string name_;  // of the file, in places
+  FileWindow window_;
+  std::int64_t skip_lines_ = 0;
+  std::int64_t line_ = 1;    // number of the next line
+  std::size_t scanned_ = 0;  // bytes of the rest without an end of a line
+};
+
+TextLineFile::TextLineFile(const TextLineOptions& options, const std::string& path,
+                           const StreamPosition& at)
+    : options_(options), name_(path), window_(path, options.compression, options.buffer_bytes) {
+  const bool from_start = options_.range.begin == 0;
+  if (from_start)
+    skip_lines_ = options_.skip_header_lines;
+  else
+    name_ = text(path, '@', options_.range.begin);
+  if (options_.range.whole() || !window_.compressed()) {
+    if (at.offset > 0) {
+      window_.seek(at.offset);
+      line_ = at.record;
+    } else {
+      start();
+    }
+    return;
+  }
+  fail(Code::invalid_argument, path, ": a compressed file cannot be read from byte ",
+       options_.range.begin, " on (TextLineOptions::range)");
 }
 
-void TextLineSource::restart(std::span<const std::size_t> order) {
-  order_ = file_order(order, files_.size());
-  close_file();
-  file_index_ = 0;
-  any_ = false;
-}
-
-std::string TextLineSource::describe() const { return "lines of " + describe_files(files_); }
-
-void TextLineSource::open_file() {
+void TextLineFile::start() {
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-  file_ = std::make_unique<InputFile>(path());
-  line_ = 1;
-  if (fill() && std::string_view(data_, end_).starts_with(kByteOrderMark))
-    begin_ = scanned_ = kByteOrderMark.size();
+  if (options_.range.begin == 0) {
+    while (window_.rest().size() < kByteOrderMark.size() && window_.fill()) {
+    }
+    if (window_.rest().starts_with(kByteOrderMark)) window_.consume(kByteOrderMark.size());
+    return;
+  }
+  // The line that the byte in front of the range belongs to is not ours.
+  if (const auto size = window_.size(); size && *size < options_.range.begin) {
+    window_.seek(*size);
+    return;
+  }
+  window_.seek(options_.range.begin - 1);
+  auto end = find_end();
+  while (end == std::string_view::npos && fill()) end = find_end();
+  window_.consume(end == std::string_view::npos ? window_.rest().size() : end + 1);
+  scanned_ = 0;
 }
 
-void TextLineSource::close_file() {
-  file_.reset();
-  buffer_ = Tensor();
-  data_ = nullptr;
-  begin_ = scanned_ = end_ = 0;
+bool TextLineFile::fill() {
+  check_length(window_.rest().size());
+  return window_.fill();
 }
 
-void TextLineSource::line_too_long() const {
-  fail(Code::resource_exhausted, path(), ":", line_, ": the line is longer than ",
-       options_.max_line_bytes, " bytes (TextLineOptions::max_line_bytes)");
+std::size_t TextLineFile::find_end() {
+  const auto rest = window_.rest();
+  if (rest.size() == scanned_) return std::string_view::npos;
+  const auto* found =
+      static_cast<const char*>(std::memchr(rest.data() + scanned_, '\n', rest.size() - scanned_));
+  if (found != nullptr) return static_cast<std::size_t>(found - rest.data());
+  scanned_ = rest.size();
+  return std::string_view::npos;
 }
 
-bool TextLineSource::fill() {
-  const auto kept = end_ - begin_;
-  if (kept > options_.max_line_bytes) line_too_long();
-  // An unfinished line larger than half of the buffer makes it grow.
-  const auto capacity = std::max(options_.buffer_bytes, 2 * kept);
-  auto buffer = record_buffer(capacity);
-  auto* data = record_data(buffer);
-  if (kept > 0) std::memcpy(data, data_ + begin_, kept);
-  const auto got = file_->read(data + kept, capacity - kept);
-  scanned_ -= begin_;
-  begin_ = 0;
-  end_ = kept + got;
-  data_ = data;
-  buffer_ = std::move(buffer);
-  return got > 0;
+void TextLineFile::check_length(std::size_t length) const {
+  if (length > options_.max_line_bytes)
+    fail(Code::resource_exhausted, name_, ":", line_, ": the line is longer than ",
+         options_.max_line_bytes, " bytes (TextLineOptions::max_line_bytes)");
 }
 
-void TextLineSource::add(RecordRun& run, std::size_t end) {
-  const auto length = end - begin_;
-  if (length > options_.max_line_bytes) line_too_long();
-  if (length > 0 && data_[end - 1] == '\r') --end;
-  if (run.count() == 0) run.first_record = line_;
-  run.begins.push_back(static_cast<std::uint32_t>(kRecordPadding + begin_));
-  run.ends.push_back(static_cast<std::uint32_t>(kRecordPadding + end));
+void TextLineFile::add(RecordRun& run, std::size_t end) const {
+  if (end > 0 && window_.rest()[end - 1] == '\r') --end;
+  if (run.count() == 0) {
+    run.file = name_;
+    run.first_record = line_;
+  }
+  window_.add_record(run, 0, end);
 }
 
-bool TextLineSource::cut(RecordRun& run, const BlockLimits& limits) {
+bool TextLineFile::read(RecordRun& run, const BlockLimits& limits) {
   std::size_t bytes = 0;
   while (run.count() < limits.records && (run.count() == 0 || bytes < limits.bytes)) {
-    const auto* newline =
-        end_ > scanned_
-            ? static_cast<const char*>(std::memchr(data_ + scanned_, '\n', end_ - scanned_))
-            : nullptr;
-    if (newline == nullptr) {
-      scanned_ = end_;
-      break;
+    if (window_.offset() >= options_.range.end && !first_of_file()) break;
+    auto end = find_end();
+    const bool last = end == std::string_view::npos;
+    if (last) {
+      if (run.count() > 0) break;
+      if (fill()) continue;
+      end = window_.rest().size();
+      if (end == 0) break;
     }
-    const auto next = static_cast<std::size_t>(newline - data_) + 1;
-    if (line_ > options_.skip_header_lines) {
-      add(run, next - 1);
-      bytes += next - begin_;
+    if (end > options_.max_line_bytes && run.count() > 0) break;
+    if (wanted()) {
+      check_length(end);
+      add(run, end);
+      bytes += end + 1;
     }
-    begin_ = scanned_ = next;
+    window_.consume(last ? end : end + 1);
+    scanned_ = 0;
     ++line_;
   }
   return run.count() > 0;
 }
 
-bool TextLineSource::cut_last(RecordRun& run) {
-  if (begin_ == end_ || line_ <= options_.skip_header_lines) return false;
-  add(run, end_);
-  begin_ = scanned_ = end_;
-  ++line_;
-  return true;
+FilesOptions files_of(const TextLineOptions& options) {
+  return {options.files, options.allow_empty, options.policy};
 }
 
-void TextLineSource::next_file() {
-  close_file();
-  ++file_index_;
-}
+}  // namespace
 
-bool TextLineSource::read(std::vector<RecordRun>& streams, const BlockLimits& limits) {
-  streams.resize(1);
-  auto& run = streams[0] = RecordRun();
-  for (; file_index_ < files_.size(); next_file()) {
-    if (!file_) open_file();
-    bool found = cut(run, limits);
-    while (!found && fill()) found = cut(run, limits);
-    if (found || cut_last(run)) {
-      run.bytes = buffer_;
-      run.file = path();
-      any_ = true;
-      return true;
-    }
-  }
-  if (!any_ && !options_.allow_empty)
-    fail(Code::invalid_argument, "0 records in ", describe(),
-         " (TextLineOptions::allow_empty if that is fine)");
-  return false;
-}
-
-SourcePosition TextLineSource::position() const {
-  StreamPosition at{.file = file_index_};
-  if (file_) {
-    at.offset = file_->offset() - (end_ - begin_);
-    at.record = line_;
-  }
-  return {0, {at}};
-}
-
-void TextLineSource::seek(const SourcePosition& position) {
-  if (position.streams.size() != 1 || position.streams[0].file > files_.size() ||
-      position.streams[0].record < 1)
-    fail(Code::invalid_argument, "cannot read ", describe(), " from ", position.str());
-  const auto& at = position.streams[0];
-  close_file();
-  any_ = true;  // before the position, as far as we know
-  file_index_ = at.file;
-  if (at.offset > 0) {
-    file_ = std::make_unique<InputFile>(path());
-    file_->seek(at.offset);
-    line_ = at.record;
-  }
-  std::vector<RecordRun> skipped;
-  for (auto rest = at.skip; rest > 0; rest -= skipped[0].count())
-    if (!read(skipped, {.records = rest, .bytes = options_.buffer_bytes}))
-      fail(Code::data_loss, describe(), " end before ", position.str());
+TextLineSource::TextLineSource(const TextLineOptions& options)
+    : FilesSource(files_of(options), "lines",
+                  [options](const std::string& path, const StreamPosition& at) {
+                    return std::make_unique<TextLineFile>(options, path, at);
+                  }) {
+  if (options.skip_header_lines < 0)
+    fail(Code::invalid_argument, "skip_header_lines must be at least 0, not ",
+         options.skip_header_lines);
+  if (options.max_line_bytes < 1 || options.max_line_bytes > kMaxRecordBytes)
+    fail(Code::invalid_argument, "max_line_bytes must be from 1 to ", kMaxRecordBytes, ", not ",
+         options.max_line_bytes);
 }
 
 }  // namespace troupe

@@ -2,25 +2,10 @@
 
 #include <algorithm>
 
+#include "troupe/actors/readers/record_run.h"
 #include "troupe/ops/error.h"
 
 namespace troupe {
-namespace {
-
-/// Records [begin, end) of a run; the text is shared.
-RecordRun cut(const RecordRun& run, std::size_t begin, std::size_t end) {
-  if (begin == 0 && end == run.count()) return run;
-  RecordRun part;
-  part.bytes = run.bytes;
-  part.begins.assign(run.begins.begin() + begin, run.begins.begin() + end);
-  part.ends.assign(run.ends.begin() + begin, run.ends.begin() + end);
-  part.file = run.file;
-  part.first_record = run.first_record + static_cast<std::int64_t>(begin);
-  return part;
-}
-
-}  // namespace
-
 ZipSource::ZipSource(std::vector<std::unique_ptr<RecordSource>> sources, ZipOptions options)
     : options_(options) {
   if (sources.empty()) fail(Code::invalid_argument, "nothing to zip: no source was given");
@@ -36,7 +21,7 @@ void ZipSource::Part::refill(const BlockLimits& limits) {
 }
 
 void ZipSource::Part::take(std::size_t count, std::vector<RecordRun>& streams) {
-  for (const auto& run : runs) streams.push_back(cut(run, used, used + count));
+  for (const auto& run : runs) streams.push_back(slice(run, used, used + count));
   used += count;
   last = runs[0].place(used - 1);
 }
@@ -66,29 +51,25 @@ void ZipSource::check_ends() const {
 SourcePosition ZipSource::position() const {
   SourcePosition position;
   for (const auto& part : parts_) {
-    auto at = part.left() > 0 ? part.before : part.source->position();
-    for (auto& stream : at.streams) {
-      if (part.left() > 0) stream.skip += part.used;
-      position.streams.push_back(stream);
-    }
+    if (part.left() > 0)
+      position.nest(part.before, part.used);
+    else
+      position.nest(part.source->position());
   }
   return position;
 }
 
 void ZipSource::seek(const SourcePosition& position) {
-  auto rest = std::span(position.streams);
+  NestedPositions nested(position);
   for (auto& part : parts_) {
-    // How many streams a source has shows in its position.
-    const auto width = part.source->position().streams.size();
-    if (width > rest.size()) break;
-    part.source->seek({0, {rest.begin(), rest.begin() + static_cast<std::ptrdiff_t>(width)}});
-    rest = rest.subspan(width);
+    const auto inner = nested.next();
+    part.source->seek(inner.position);
+    skip_records(*part.source, inner.skip);
     part.runs.clear();
     part.used = 0;
     part.ended = false;
   }
-  if (!rest.empty())
-    fail(Code::invalid_argument, "cannot read ", describe(), " from ", position.str());
+  nested.expect_end();
 }
 
 void ZipSource::restart(std::span<const std::size_t> order) {
@@ -102,6 +83,16 @@ void ZipSource::restart(std::span<const std::size_t> order) {
     part.ended = false;
     part.last = "the start";
   }
+}
+
+std::string ZipSource::report() const {
+  std::string words;
+  for (const auto& part : parts_) {
+    const auto more = part.source->report();
+    if (!words.empty() && !more.empty()) words += "; ";
+    words += more;
+  }
+  return words;
 }
 
 std::string ZipSource::describe() const {

@@ -28,6 +28,7 @@ class ZipSource : public RecordSource {
   void restart(std::span<const std::size_t> order) override;
   std::size_t file_count() const override { return parts_[0].source->file_count(); }
   std::string describe() const override;
+  std::string report() const override;
 
  private:
   /// One source, with the records that it has given and we have not.

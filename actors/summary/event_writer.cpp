@@ -6,8 +6,8 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "troupe/actors/readers/tfrecord_format.h"
 #include "troupe/actors/system_error.h"
-#include "troupe/messages/crc32c.h"
 #include "troupe/messages/proto/event.pb.h"
 #include "troupe/ops/error.h"
 
@@ -20,21 +20,6 @@ std::string host_name() {
   char name[256] = "";
   if (::gethostname(name, sizeof name - 1) != 0 || name[0] == '\0') return "localhost";
   return name;
-}
-
-void append(std::string& to, const void* bytes, std::size_t size) {
-  to.append(static_cast<const char*>(bytes), size);
-}
-
-/// A TFRecord: length, its checksum, the bytes, their checksum; little-endian.
-void append_record(std::string& to, std::string_view record) {
-  const std::uint64_t length = record.size();
-  const std::uint32_t length_sum = mask_crc32c(crc32c(&length, sizeof length));
-  const std::uint32_t sum = mask_crc32c(crc32c(record));
-  append(to, &length, sizeof length);
-  append(to, &length_sum, sizeof length_sum);
-  to.append(record);
-  append(to, &sum, sizeof sum);
 }
 
 /// Neighbouring empty buckets become one, as in TensorFlow's own files.
@@ -99,7 +84,7 @@ template <class Event>
 void EventWriter::write(Event& event) {
   const auto now = options_.now();
   event.set_wall_time(std::chrono::duration<double>(now.time_since_epoch()).count());
-  append_record(buffer_, event.SerializeAsString());
+  append_tfrecord(buffer_, event.SerializeAsString());
   if (buffer_.size() >= options_.buffer || now - flushed_ >= options_.flush_every) flush();
 }
 

@@ -90,8 +90,9 @@ SourcePosition FilesSource::position() const {
 }
 
 void FilesSource::seek(const SourcePosition& position) {
+  constexpr auto kMostRecords = std::int64_t{1} << 62;
   if (position.streams.size() != 1 || position.streams[0].file > files_.size() ||
-      position.streams[0].record < 1)
+      position.streams[0].record < 1 || position.streams[0].record > kMostRecords)
     fail(Code::invalid_argument, "cannot read ", describe(), " from ", position.str());
   const auto& at = position.streams[0];
   const bool inside = at.offset > 0 || at.record > 1;

@@ -29,8 +29,8 @@ using RecordFileOpener =
     std::function<std::unique_ptr<RecordFile>(const std::string& path, const StreamPosition& at)>;
 
 struct FilesOptions {
-  std::vector<std::string> files;  ///< paths and patterns: "train-*.rec"; "-" is standard input
-  bool allow_empty = false;        ///< no record at all is not an error
+  std::vector<std::string> files{};  ///< paths and patterns: "train-*.rec"; "-" is standard input
+  bool allow_empty = false;          ///< no record at all is not an error
   FilePolicy policy{};
 };
 

@@ -9,13 +9,13 @@
 namespace troupe {
 
 struct FixedLengthOptions {
-  std::vector<std::string> files;  ///< paths and patterns; "-" is the standard input
-  std::size_t record_bytes = 0;    ///< at least 1
-  std::size_t header_bytes = 0;    ///< left out at the start of each file
-  std::size_t footer_bytes = 0;    ///< left out at the end of each file
-  std::size_t hop_bytes = 0;       ///< from the start of a record to that of the next; 0 for
-                                   ///< record_bytes. Fewer: records overlap; more: there are gaps
-  bool allow_empty = false;        ///< no record at all is not an error
+  std::vector<std::string> files{};  ///< paths and patterns; "-" is the standard input
+  std::size_t record_bytes = 0;      ///< at least 1
+  std::size_t header_bytes = 0;      ///< left out at the start of each file
+  std::size_t footer_bytes = 0;      ///< left out at the end of each file
+  std::size_t hop_bytes = 0;         ///< from the start of a record to that of the next; 0 for
+                                     ///< record_bytes. Fewer: records overlap; more: there are gaps
+  bool allow_empty = false;          ///< no record at all is not an error
   Compression compression = Compression::automatic;
   FilePolicy policy{};
   std::size_t buffer_bytes = (std::size_t{1} << 20) - 4096;  ///< read at once

@@ -29,7 +29,8 @@ Compression compression_of(const std::string& path, Compression asked) {
 
 InputFile::InputFile(std::string path, Compression compression)
     : path_(std::move(path)), compression_(compression_of(path_, compression)) {
-  descriptor_ = path_ == "-" ? dup(STDIN_FILENO) : open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+  descriptor_ = path_ == "-" ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
+                             : open(path_.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor_ < 0) system_error("read", path_);
   posix_fadvise(descriptor_, 0, 0, POSIX_FADV_SEQUENTIAL);
   size_at_first_ = raw_size();

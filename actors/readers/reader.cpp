@@ -30,21 +30,6 @@ void read_one(ReaderState& r, const BlockLimits& limits) {
   }
 }
 
-void answer_waiting(ReaderState& r) {
-  while (!r.waiting.empty() && (!r.ready.empty() || r.end)) {
-    auto promise = std::move(r.waiting.front());
-    r.waiting.pop_front();
-    if (r.ready.empty()) {
-      promise.deliver(r.end);
-    } else {
-      auto block = std::move(r.ready.front().block);
-      r.ready.pop_front();
-      r.clock.passed_on(block.count(), block.record_bytes());
-      promise.deliver(std::move(block));
-    }
-  }
-}
-
 /// Reads one block at a time, so that requests are answered in between.
 void read_ahead(Self self, const ReaderOptions& options) {
   auto& r = self->state;
@@ -83,13 +68,39 @@ ReaderState::~ReaderState() {
     promise.deliver(fault(Code::cancelled, "the reader has been stopped"));
 }
 
+void answer_waiting(ReaderState& r) {
+  while (!r.waiting.empty() && (!r.ready.empty() || r.end)) {
+    auto promise = std::move(r.waiting.front());
+    r.waiting.pop_front();
+    if (r.ready.empty()) {
+      promise.deliver(r.end);
+    } else {
+      auto block = std::move(r.ready.front().block);
+      r.ready.pop_front();
+      r.clock.passed_on(block.count(), block.record_bytes());
+      promise.deliver(std::move(block));
+    }
+  }
+}
+
+void stop_reader(ReaderState& r) {
+  r.source.reset();  // closes its files
+  r.end = fault(Code::cancelled, "the reader has been stopped");
+  r.ready.clear();
+  answer_waiting(r);
+  r.clock.enter(StageActivity::idle);
+}
+
+caf::error check_limits(const BlockLimits& limits) {
+  if (limits.records >= 1 && limits.bytes >= 1) return {};
+  return fault(Code::invalid_argument, "a reader's blocks hold at least 1 record and 1 byte, not ",
+               limits.records, " and ", limits.bytes, " (BlockLimits)");
+}
+
 Reader::behavior_type record_reader(Self self, std::shared_ptr<RecordSource> source,
                                     ReaderOptions options) {
   self->state.source = std::move(source);
-  if (options.limits.records < 1 || options.limits.bytes < 1)
-    self->state.end = fault(Code::invalid_argument, "a reader's blocks hold at least 1 record and ",
-                            "1 byte, not ", options.limits.records, " and ", options.limits.bytes,
-                            " (BlockLimits)");
+  self->state.end = check_limits(options.limits);
   on_tick(self, [self, options] {
     auto& r = self->state;
     r.reading = false;
@@ -108,12 +119,7 @@ Reader::behavior_type record_reader(Self self, std::shared_ptr<RecordSource> sou
         return promise;
       },
       [self](stop_atom) {
-        auto& r = self->state;
-        r.source.reset();  // closes its files
-        r.end = fault(Code::cancelled, "the reader has been stopped");
-        r.ready.clear();
-        answer_waiting(r);
-        r.clock.enter(StageActivity::idle);
+        stop_reader(self->state);
         return caf::ok_atom_v;
       },
       [self](status_atom) { return self->state.clock.read(); },

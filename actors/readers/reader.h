@@ -26,7 +26,8 @@ struct ReaderState {
 
   struct Ready {
     RecordBlock block;
-    SourcePosition begin;  ///< of its first record
+    SourcePosition begin;    ///< of its first record
+    std::uint64_t file = 0;  ///< for a queue_reader: which one it comes from
   };
 
   std::shared_ptr<RecordSource> source;
@@ -37,6 +38,15 @@ struct ReaderState {
   bool reading = false;         // a tick is on its way
   StageClock clock;
 };
+
+// What actors that are readers have in common.
+
+/// Hands what is ready, or the end, to those who wait.
+void answer_waiting(ReaderState& r);
+/// Nothing is read any more, and whoever waits or asks is answered with cancelled.
+void stop_reader(ReaderState& r);
+/// invalid_argument for blocks that could not hold a record.
+caf::error check_limits(const BlockLimits& limits);
 
 /// Reads blocks of records ahead and hands them to whoever asks, in order.
 ///

@@ -10,7 +10,7 @@
 namespace troupe {
 
 struct TextLineOptions {
-  std::vector<std::string> files;      ///< paths and patterns; "-" is the standard input
+  std::vector<std::string> files{};    ///< paths and patterns; "-" is the standard input
   std::int64_t skip_header_lines = 0;  ///< in each file
   bool allow_empty = false;            ///< no line at all is not an error
   std::size_t max_line_bytes = std::size_t{64} << 20;        ///< longer lines are an error

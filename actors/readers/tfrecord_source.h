@@ -9,8 +9,8 @@
 namespace troupe {
 
 struct TFRecordOptions {
-  std::vector<std::string> files;  ///< paths and patterns; "-" is the standard input
-  bool allow_empty = false;        ///< no record at all is not an error
+  std::vector<std::string> files{};  ///< paths and patterns; "-" is the standard input
+  bool allow_empty = false;          ///< no record at all is not an error
   Compression compression = Compression::automatic;
   bool check_data = true;  ///< compare the checksum of each record; that of its length always is
   std::size_t max_record_bytes = std::size_t{256} << 20;  ///< longer records are an error

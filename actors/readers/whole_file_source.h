@@ -9,7 +9,7 @@
 namespace troupe {
 
 struct WholeFileOptions {
-  std::vector<std::string> files;  ///< paths and patterns; "-" is the standard input
+  std::vector<std::string> files{};  ///< paths and patterns; "-" is the standard input
   std::size_t max_file_bytes = std::size_t{256} << 20;  ///< larger files are an error
   bool allow_empty = false;                             ///< no file at all is not an error
   /// `automatic` decompresses what ends in ".gz"; `none` gives the bytes as they stand.

@@ -1,0 +1,115 @@
+#include "troupe/actors/pipeline/records.h"
+
+#include "actors/readers/record_files.h"
+#include "support/error_matcher.h"
+#include "troupe/actors/decoders/example_builder.h"
+
+namespace troupe {
+namespace {
+
+using test::error_of;
+using test::IsError;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class RecordsTest : public ::testing::Test {
+ protected:
+  std::string file(const std::string& name, std::string_view bytes) {
+    test::write_file(directory / name, bytes);
+    return directory / name;
+  }
+  static std::vector<std::string> read(const Records& records) {
+    return test::read_with_places(*records.open());
+  }
+  test::TemporaryDirectory directory;
+};
+
+TEST_F(RecordsTest, ReadFilesOfEveryFormat) {
+  EXPECT_THAT(read(read_lines({file("a.txt", "h\n1\n")}, {.skip_header_lines = 1})),
+              ElementsAre("a.txt:2 1"));
+  EXPECT_THAT(read(read_fixed_length({file("a.bin", "Haabb")}, 2, {.header_bytes = 1})),
+              ElementsAre("a.bin:1 aa", "a.bin:2 bb"));
+  EXPECT_THAT(read(read_files({file("b", "1"), file("c", "2")})), ElementsAre("b:1 1", "c:1 2"));
+  test::write_tfrecords(directory / "a.tfrecord", {"x", "y"}, Compression::zlib);
+  EXPECT_THAT(read(read_tfrecord({directory / "*.tfrecord"}, {.compression = Compression::zlib})),
+              ElementsAre("a.tfrecord:1 x", "a.tfrecord:2 y"));
+}
+
+TEST_F(RecordsTest, NameAtOnceWhatIsNotThere) {
+  EXPECT_THAT(error_of([&] { read_tfrecord({directory / "none"}); }),
+              IsError(Code::not_found, HasSubstr("none: No such file")));
+  EXPECT_THAT(error_of([&] { read_fixed_length({file("a", "")}, 0); }),
+              IsError(Code::invalid_argument, HasSubstr("record_bytes")));
+  EXPECT_THAT(error_of([&] { interleave({directory / "none*"}, lines()); }),
+              IsError(Code::not_found, HasSubstr("no file matches")));
+}
+
+TEST_F(RecordsTest, InterleaveFilesAndOtherRecords) {
+  const auto a = file("a.txt", "a1\na2\n"), b = file("b.txt", ""), c = file("c.txt", "c1\n");
+  EXPECT_THAT(read(interleave({directory / "*.txt"}, lines(), {.cycle_length = 3})),
+              ElementsAre("a.txt:1 a1", "c.txt:1 c1", "a.txt:2 a2"));
+  EXPECT_THAT(read(interleave({read_text({a}), read_text({c})})),
+              ElementsAre("a.txt:1 a1", "c.txt:1 c1", "a.txt:2 a2"));
+  EXPECT_THAT(read(interleave({a, c}, fixed_length(3))),
+              ElementsAre("a.txt:1 a1\n", "c.txt:1 c1\n", "a.txt:2 a2\n"));
+  EXPECT_THAT(read(interleave({a, c}, whole_files())),
+              ElementsAre("a.txt:1 a1\na2\n", "c.txt:1 c1\n"));
+  test::write_tfrecords(directory / "a.tfrecord", {"x"});
+  EXPECT_THAT(read(interleave({directory / "a.tfrecord"}, tfrecords())),
+              ElementsAre("a.tfrecord:1 x"));
+}
+
+TEST_F(RecordsTest, AreSharedOutAndRepeated) {
+  const auto records = read_text({file("a.txt", "1\n2\n3\n")});
+  EXPECT_THAT(read(shard(records, 0, 2).repeat(2)),
+              ElementsAre("a.txt:1 1", "a.txt:3 3", "a.txt:1 1", "a.txt:3 3"));
+  EXPECT_THAT(error_of([&] { shard(records.repeat(2), 0, 2); }),
+              IsError(Code::invalid_argument, HasSubstr("before they are repeated")));
+  EXPECT_THROW(shard(records, 2, 2), Error);
+}
+
+TEST_F(RecordsTest, KeepCountOfThemselves) {
+  const Records ten([]() -> std::unique_ptr<RecordSource> { return nullptr; }, "ten", 10);
+  EXPECT_EQ(interleave({ten, ten.repeat(2)}).count(), 30);
+  EXPECT_EQ(interleave({ten, read_text({file("a.txt", "1\n")})}).count(), 0) << "not known";
+}
+
+TEST_F(RecordsTest, HaveAnotherOrderOfFilesInEachEpoch) {
+  std::vector<std::string> files;
+  for (int i = 0; i < 8; ++i) files.push_back(file("f" + std::to_string(i), "x\n"));
+  const auto all = read(read_text(files).repeat(2, 11));
+  ASSERT_EQ(all.size(), 16u);
+  const std::vector<std::string> first(all.begin(), all.begin() + 8);
+  const std::vector<std::string> second(all.begin() + 8, all.end());
+  EXPECT_THAT(first, ::testing::UnorderedElementsAreArray(second));
+  EXPECT_NE(first, second);
+  EXPECT_NE(read(read_text(files).repeat(2, 12)), all);
+}
+
+TEST_F(RecordsTest, SplitAText) {
+  const auto path = file("a.txt", "h\n" + test::lines_of("line ", 100));
+  std::size_t lines = 0;
+  for (const auto& part : split_text(path, 4, {.skip_header_lines = 1})) {
+    const auto records = read(part);
+    EXPECT_NEAR(static_cast<double>(records.size()), 25, 5);
+    lines += records.size();
+  }
+  EXPECT_EQ(lines, 100u);
+}
+
+TEST_F(RecordsTest, AreDecoded) {
+  const std::vector<std::int64_t> label{7};
+  test::write_tfrecords(directory / "a", {ExampleBuilder().ints("label", label).message()});
+  std::vector<RecordRun> runs;
+  ASSERT_TRUE(read_tfrecord({directory / "a"}).open()->read(runs, {}));
+  Element element;
+  example_features({{"label", DType::int64}})()->decode(runs[0], 0, element);
+  sequence_features({{"label", DType::int64}}, {})()->decode(runs[0], 0, element);
+  raw_bytes(DType::uint8, {-1})()->decode(runs[0], 0, element);
+  EXPECT_EQ(element[0], Tensor::scalar<std::int64_t>(7));
+  EXPECT_EQ(element[1], element[0]);
+  EXPECT_EQ(element[2].size(), runs[0].end(0) - runs[0].begin(0));
+}
+
+}  // namespace
+}  // namespace troupe

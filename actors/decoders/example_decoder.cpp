@@ -64,6 +64,11 @@ bool read_values(const WireFeature& feature, Tensor& tensor, std::int64_t begin,
   return count == 0;
 }
 
+Tensor tensor_for(const ExampleFeature& feature, const Shape& shape) {
+  return feature.dtype == DType::string ? Tensor(feature.dtype, shape)
+                                        : Tensor::uninitialized(feature.dtype, shape);
+}
+
 /// The only string of a list; nothing when there are none or several.
 std::optional<std::string_view> only_string(std::string_view list) {
   WireReader reader(list);
@@ -123,21 +128,24 @@ std::vector<QueueComponent> ExampleDecoder::components() const {
 // ---- what is there ---------------------------------------------------------------------------
 
 ExampleDecoder::FeatureMap::FeatureMap(const std::vector<ExampleFeature>& features)
-    : features_(features), found_(features.size()) {
+    : features_(features),
+      found_(features.size()),
+      successor_(features.size() + 1),
+      last_(features.size()) {
   for (std::size_t i = 0; i < features.size(); ++i) index_.emplace(features[i].name, i);
 }
 
 void ExampleDecoder::FeatureMap::clear() {
   for (auto& f : found_) f.reset();
-  guess_ = 0;
+  last_ = features_.size();
 }
 
 std::size_t ExampleDecoder::FeatureMap::find(std::string_view name) {
-  if (guess_ < features_.size() && features_[guess_].name == name) return guess_++;
+  const auto guess = successor_[last_];
+  if (guess < features_.size() && features_[guess].name == name) return last_ = guess;
   const auto found = index_.find(name);
   if (found == index_.end()) return features_.size();
-  guess_ = found->second + 1;
-  return found->second;
+  return last_ = successor_[last_] = found->second;
 }
 
 bool ExampleDecoder::FeatureMap::parse(std::string_view message) {
@@ -185,6 +193,10 @@ Tensor ExampleDecoder::decode_feature(const Record& record, const ExampleFeature
   if (feature.kind != kind_of(f))
     complain(Code::invalid_argument, "is ", to_string(feature.kind), ", but ",
              f.raw ? "raw bytes of " : "", f.dtype, " is wanted");
+  if (!f.raw && !variable(f)) {  // mostly there are as many values as there should be
+    auto tensor = tensor_for(f, f.shape);
+    if (read_values(feature, tensor, 0, tensor.size())) return tensor;
+  }
   auto count = count_values(feature);
   if (count < 0) damaged(record, text("feature '", f.name, "'"));
   std::string_view raw;
@@ -204,8 +216,7 @@ Tensor ExampleDecoder::decode_feature(const Record& record, const ExampleFeature
     complain(Code::invalid_argument, "has ", count, count == 1 ? " value" : " values",
              ", but shape ", f.shape, " needs ",
              variable(f) ? std::string("whole rows") : std::to_string(f.shape.volume()));
-  auto tensor =
-      f.dtype == DType::string ? Tensor(f.dtype, *shape) : Tensor::uninitialized(f.dtype, *shape);
+  auto tensor = tensor_for(f, *shape);
   if (f.raw) {
     if (!raw.empty()) std::memcpy(tensor.mutable_data(), raw.data(), raw.size());
   } else if (!read_values(feature, tensor, 0, count)) {

@@ -74,7 +74,10 @@ class ExampleDecoder : public RecordDecoder {
     const std::vector<ExampleFeature>& features_;
     std::unordered_map<std::string_view, std::size_t> index_;
     std::vector<std::optional<std::string_view>> found_;
-    std::size_t guess_ = 0;  // writers keep the order of features
+    // Writers keep the order of features: which one came behind each, and first of all
+    // (behind the one past the last), in the message before.
+    std::vector<std::size_t> successor_;
+    std::size_t last_ = 0;
   };
 
   static void check(const std::vector<ExampleFeature>& features, bool steps);

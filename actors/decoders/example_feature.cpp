@@ -96,12 +96,13 @@ bool read_floats(std::string_view list, std::span<float> values) {
       values[0] = std::bit_cast<float>(static_cast<std::uint32_t>(field.value));
       values = values.subspan(1);
     } else {
-      if (field.bytes.size() > values.size_bytes()) return false;
+      if (field.type != WireField::bytes_type || field.bytes.size() > values.size_bytes())
+        return false;
       if (!field.bytes.empty()) std::memcpy(values.data(), field.bytes.data(), field.bytes.size());
       values = values.subspan(field.bytes.size() / sizeof(float));
     }
   }
-  return values.empty();
+  return reader.good() && values.empty();
 }
 
 bool read_ints(std::string_view list, std::span<std::int64_t> values) {
@@ -116,6 +117,7 @@ bool read_ints(std::string_view list, std::span<std::int64_t> values) {
       *to++ = static_cast<std::int64_t>(field.value);
       continue;
     }
+    if (field.type != WireField::bytes_type) return false;
     const auto* at = field.bytes.data();
     const auto* const stop = at + field.bytes.size();
     while (at != stop) {
@@ -124,7 +126,7 @@ bool read_ints(std::string_view list, std::span<std::int64_t> values) {
       *to++ = static_cast<std::int64_t>(value);
     }
   }
-  return to == end;
+  return reader.good() && to == end;
 }
 
 bool read_strings(std::string_view list, std::span<std::string> values) {
@@ -133,10 +135,10 @@ bool read_strings(std::string_view list, std::span<std::string> values) {
   std::size_t next = 0;
   while (reader.next(field)) {
     if (field.number != kValues) continue;
-    if (next == values.size()) return false;
+    if (field.type != WireField::bytes_type || next == values.size()) return false;
     values[next++].assign(field.bytes);
   }
-  return next == values.size();
+  return reader.good() && next == values.size();
 }
 
 }  // namespace troupe

@@ -26,7 +26,7 @@ bool parse_feature(std::string_view message, WireFeature& feature, std::string& 
 /// How many values a feature has.
 std::int64_t count_values(const WireFeature& feature);
 
-// Exactly as many values as count_values has found.
+// These want as many values as there are, and say false for any other number, too.
 bool read_floats(std::string_view list, std::span<float> values);
 bool read_ints(std::string_view list, std::span<std::int64_t> values);
 bool read_strings(std::string_view list, std::span<std::string> values);

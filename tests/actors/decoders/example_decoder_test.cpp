@@ -2,6 +2,7 @@
 
 #include <random>
 
+#include "actors/decoders/listed_source.h"
 #include "actors/readers/record_files.h"
 #include "support/error_matcher.h"
 #include "support/reference_file.h"
@@ -193,16 +194,16 @@ TEST_F(ExampleDecoderTest, SurvivesAnyBytes) {
       for (auto& c : bytes) c = static_cast<char>(random());
     for (int flips = 0; flips < 4 && !bytes.empty(); ++flips)
       bytes[random() % bytes.size()] ^= static_cast<char>(random());
-    RecordRun run;
-    test::write_tfrecords(directory / "x", {bytes});
-    run = run_of(directory / "x");
+    test::ListedSource source({bytes});
+    std::vector<RecordRun> runs;
+    source.read(runs, {});
     for (const bool sequence : {true, false}) {
       ExampleDecoder decoder({features, sequence ? steps : std::vector<ExampleFeature>()});
       Element element;
       try {
-        decoder.decode(run, 0, element);
+        decoder.decode(runs[0], 0, element);
       } catch (const Error& error) {
-        EXPECT_THAT(error.what(), HasSubstr("x:1: "));
+        EXPECT_THAT(error.what(), HasSubstr("list:1: "));
       }
     }
   }

@@ -25,6 +25,11 @@ class QueueReaderTest : public test::ActorTest {
     test::write_file(directory / "c", "c1\nc2\n");
   }
 
+  static QueueOptions names_options() {
+    QueueOptions options;
+    options.name = "names";
+    return options;
+  }
   static Element name_element(const std::string& name) { return {Tensor::scalar(name)}; }
   void enqueue(std::vector<Element> elements) {
     ask<caf::ok_atom>(names, enqueue_atom_v, ElementBlock{0, std::move(elements)},
@@ -80,7 +85,7 @@ class QueueReaderTest : public test::ActorTest {
   }
 
   test::TemporaryDirectory directory;
-  Queue names = spawn(fifo_queue, QueueOptions{.name = "names"});
+  Queue names = spawn(fifo_queue, names_options());
   std::string words;  // of the error that ended read()
 };
 
@@ -161,13 +166,13 @@ TEST_F(QueueReaderTest, GoesOnFromAnySnapshot) {
   for (const std::size_t read_ahead : {0, 1, 4, 20})
     for (const std::size_t records : {1, 2}) {
       for (std::size_t done = 0; done <= 10; done += records) {
-        names = spawn(fifo_queue, QueueOptions{.name = "names"});
+        names = spawn(fifo_queue, names_options());
         enqueue_files(files);
         const auto first = reader(read_ahead, records);
         const auto before = read(first, done);
         const auto place = snapshot(first);
         const auto left = names_left();
-        names = spawn(fifo_queue, QueueOptions{.name = "names"});
+        names = spawn(fifo_queue, names_options());
         const auto second = reader(read_ahead, records);
         restore(second, place);
         enqueue_files({files.end() - left, files.end()});

@@ -20,7 +20,7 @@ struct RecordRun {
   struct Jump {
     std::uint32_t index = 0;  ///< of the record in the run
     std::string file;         ///< empty when it is the same
-    std::int64_t record = 1;  ///< its number in the file
+    std::int64_t record = 1;  ///< its number in the file; 0 where it is the whole file
   };
 
   Tensor bytes;                       ///< uint8; at least 64 readable bytes lie before the first
@@ -28,8 +28,10 @@ struct RecordRun {
   std::vector<std::uint32_t> begins;  ///< of each record in `bytes`
   std::vector<std::uint32_t> ends;    ///< one past its last byte
   std::string file;                   ///< of the first record
-  std::int64_t first_record = 1;      ///< its number in the file: the line, from 1
+  std::int64_t first_record = 1;      ///< its number in the file: the line, from 1; 0 where
+                                      ///< it is the whole file
   std::vector<Jump> jumps;            ///< in the order of their indices; mostly there is none
+  std::uint64_t epoch = 0;            ///< which pass over the data this is, from 0
 
   std::size_t count() const { return begins.size(); }
   const char* begin(std::size_t i) const {
@@ -50,8 +52,11 @@ struct RecordRun {
       if (jump.index <= i) number = jump.record + static_cast<std::int64_t>(i - jump.index);
     return number;
   }
-  /// "data/x.csv:1532", for messages.
-  std::string place(std::size_t i) const { return file_of(i) + ":" + std::to_string(number_of(i)); }
+  /// "data/x.csv:1532", or "data/cat.jpg" for a record that is the whole file; for messages.
+  std::string place(std::size_t i) const {
+    const auto number = number_of(i);
+    return number > 0 ? file_of(i) + ":" + std::to_string(number) : file_of(i);
+  }
 };
 
 /// What a reader hands out: the same number of records of each of its streams

@@ -27,6 +27,7 @@ void append(RecordRun& to, const RecordRun& run, char* data, std::size_t& used) 
   if (index == 0) {
     to.file = run.file;
     to.first_record = run.first_record;
+    to.epoch = run.epoch;
   } else if (!follows(to, run)) {
     const bool same = to.file_of(index - 1) == run.file;
     to.jumps.push_back({index, same ? std::string() : run.file, run.first_record});
@@ -54,6 +55,7 @@ RecordRun slice(const RecordRun& run, std::size_t begin, std::size_t end) {
   part.ends.assign(run.ends.begin() + from, run.ends.begin() + to);
   part.file = run.file_of(begin);
   part.first_record = run.number_of(begin);
+  part.epoch = run.epoch;
   for (const auto& jump : run.jumps)
     if (jump.index > begin && jump.index < end)
       part.jumps.push_back(
@@ -65,6 +67,7 @@ RecordRun pick(const RecordRun& run, std::size_t begin, std::size_t step) {
   if (step == 1) return slice(run, begin, run.count());
   RecordRun picked;
   picked.bytes = run.bytes;
+  picked.epoch = run.epoch;
   for (auto i = begin; i < run.count(); i += step) {
     const auto index = static_cast<std::uint32_t>(picked.count());
     const auto& file = run.file_of(i);

@@ -43,6 +43,7 @@ bool RepeatSource::read(std::vector<RecordRun>& streams, const BlockLimits& limi
     start_epoch(next);
   }
   any_ = true;
+  for (auto& run : streams) run.epoch = epoch_;
   return true;
 }
 

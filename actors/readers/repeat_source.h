@@ -14,7 +14,7 @@ struct RepeatOptions {
   std::uint64_t seed = 0;          ///< of those orders
 };
 
-/// Reads a source again and again.
+/// Reads a source again and again, and says in each run which epoch it is.
 class RepeatSource : public RecordSource {
  public:
   /// Throws invalid_argument for less than one epoch.

@@ -155,6 +155,28 @@ TEST_F(RepeatSourceTest, ShufflesZippedFilesTogether) {
   for (const auto& pair : all) EXPECT_EQ(pair[0], pair[2]) << pair;
 }
 
+TEST_F(RepeatSourceTest, SaysInEachRunWhichEpochItIs) {
+  numbers("a", 1, 3);
+  numbers("b", 1, 3);
+  RepeatSource source(zip(lines({"a"}), lines({"b"})), {.epochs = 2});
+  std::vector<std::uint64_t> epochs;
+  std::vector<RecordRun> runs;
+  while (source.read(runs, {.records = 2}))
+    for (const auto& run : runs) epochs.push_back(run.epoch);
+  EXPECT_THAT(epochs, ElementsAre(0, 0, 0, 0, 1, 1, 1, 1));
+}
+
+TEST_F(RepeatSourceTest, KeepsTheEpochsOfBothSidesOfAZip) {
+  numbers("a", 1, 6);
+  numbers("b", 1, 2);
+  const auto source =
+      zip(lines({"a"}), std::make_unique<RepeatSource>(lines({"b"}), RepeatOptions{.epochs = 3}));
+  std::vector<std::uint64_t> epochs;
+  std::vector<RecordRun> runs;
+  while (source->read(runs, {.records = 1})) epochs.push_back(runs.at(1).epoch);
+  EXPECT_THAT(epochs, ElementsAre(0, 0, 1, 1, 2, 2));
+}
+
 TEST_F(RepeatSourceTest, GoesOnInTheEpochOfItsPosition) {
   numbers("a", 1, 4);
   numbers("b", 5, 9);

@@ -194,7 +194,7 @@ void ParameterStore::update(Entry& entry, const Pushed& pushed, double total, do
     optimizer_.apply_sparse(entry.value, entry.slots, indices, rows, learning_rate, step, intra);
   }
   if (average_decay_ > 0 && entry.trainable)
-    update_average(entry.average, entry.value, average_decay_, intra);
+    update_average(entry.average, entry.value, average_decay(average_decay_, step), intra);
 }
 
 ShardSnapshot ParameterStore::snapshot(std::uint32_t shard) const {

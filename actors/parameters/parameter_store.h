@@ -33,7 +33,8 @@ struct GradientSet {
 class ParameterStore {
  public:
   /// `name` stands in front of every error. `average_decay` above 0 keeps an
-  /// exponential moving average of each trainable variable.
+  /// exponential moving average of each trainable variable: of what it was before,
+  /// min(average_decay, (1 + n) / (10 + n)) stays at the update that has n before it.
   ParameterStore(std::string name, const std::vector<ShardVariable>& variables,
                  const OptimizerConfig& optimizer, const Schedule& schedule,
                  double average_decay = 0);

@@ -96,6 +96,44 @@ void run_next(Self self, const OptionsPtr& options) {
           [self](caf::error& error) { give_up(self, error); });
 }
 
+void keep(EvaluatorState& s, const EvaluatorOptions& options, const std::string& variable,
+          const Tensor& values) {
+  const auto& wanted = options.fragment.variables;
+  const auto found = std::find(wanted.begin(), wanted.end(), variable);
+  if (found != wanted.end()) s.parameters[found - wanted.begin()] = values;
+}
+
+/// One shard has answered, with its values at that version.
+void pulled(Self self, const OptionsPtr& options, Version version) {
+  auto& s = self->state;
+  s.result.version = std::min(s.result.version, version);
+  if (--s.missing == 0) run_next(self, options);
+}
+
+void pull_values(Self self, const OptionsPtr& options, const Shard& shard) {
+  self->request(shard, caf::infinite, pull_atom_v, kNoVersion)
+      .then(
+          [self, options](const Parameters& parameters) {
+            for (std::size_t i = 0; i < parameters.names.size(); ++i)
+              keep(self->state, *options, parameters.names[i], parameters.values[i]);
+            pulled(self, options, parameters.version);
+          },
+          [self](caf::error& error) { give_up(self, error); });
+}
+
+/// The moving average of a variable follows its value, where there is one.
+void pull_averages(Self self, const OptionsPtr& options, const Shard& shard) {
+  self->request(shard, caf::infinite, snapshot_atom_v)
+      .then(
+          [self, options](const ShardSnapshot& snapshot) {
+            for (const auto& saved : snapshot.tensors)
+              if (saved.slot.empty() || saved.slot == "average")
+                keep(self->state, *options, saved.variable, saved.values);
+            pulled(self, options, snapshot.version);
+          },
+          [self](caf::error& error) { give_up(self, error); });
+}
+
 void pull(Self self, const OptionsPtr& options) {
   auto& s = self->state;
   s.busy = true;
@@ -104,21 +142,8 @@ void pull(Self self, const OptionsPtr& options) {
   s.result = {};
   s.result.version = kNoVersion;
   s.values.emplace(options->fragment.combines);
-  for (const auto& shard : options->shards)
-    self->request(shard, caf::infinite, pull_atom_v, kNoVersion)
-        .then(
-            [self, options](Parameters& parameters) {
-              auto& s = self->state;
-              const auto& wanted = options->fragment.variables;
-              for (std::size_t i = 0; i < parameters.names.size(); ++i) {
-                const auto found = std::find(wanted.begin(), wanted.end(), parameters.names[i]);
-                if (found != wanted.end())
-                  s.parameters[found - wanted.begin()] = std::move(parameters.values[i]);
-              }
-              s.result.version = std::min(s.result.version, parameters.version);
-              if (--s.missing == 0) run_next(self, options);
-            },
-            [self](caf::error& error) { give_up(self, error); });
+  const auto ask = options->averages ? pull_averages : pull_values;
+  for (const auto& shard : options->shards) ask(self, options, shard);
 }
 
 void advance(Self self, const OptionsPtr& options) {

@@ -16,6 +16,7 @@ struct EvaluatorOptions {
   std::int64_t batch = 1000;  ///< rows per run
   Device device;
   std::vector<Shard> shards;
+  bool averages = false;  ///< the moving averages of the variables instead of their values
   /// The most bytes that the evaluation set may take in memory.
   std::uint64_t memory_limit = std::uint64_t{4} << 30;
 };

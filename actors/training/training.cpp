@@ -273,6 +273,7 @@ TrainingOutcome Training::run() {
     e.batch = o.evaluation.data->rows();
     e.device = device;
     e.shards = shards;
+    e.averages = o.average_decay > 0;
     c.evaluator = troupe.spawn("evaluator", evaluator, e);
     c.evaluation_decoders = set.decoders;
   }

@@ -43,7 +43,9 @@ struct TrainingOptions {
   bool synchronous = true;
   bool deterministic = false;  ///< the same bits at every run: ordered data, ordered sums
   VariablePlacement placement = VariablePlacement::by_bytes;
-  double average_decay = 0;  ///< moving average of weights; 0 for none
+  /// Moving average of all weights, which evaluations then measure; 0 for none. After n
+  /// updates the decay is (1 + n) / (10 + n) at most.
+  double average_decay = 0;
   ThreadBudget threads;
   std::uint64_t seed = 1;
   std::uint64_t max_steps =

@@ -11,6 +11,8 @@
 #include "support/temporary_directory.h"
 #include "troupe/actors/checkpoint/checkpoint.h"
 #include "troupe/actors/checkpoint/checkpoint_directory.h"
+#include "troupe/actors/pipeline/batch_iterator.h"
+#include "troupe/actors/session.h"
 #include "troupe/ops/elementwise.h"
 #include "troupe/ops/error.h"
 #include "troupe/ops/nn/layers.h"
@@ -120,6 +122,31 @@ TEST_F(ATrainingRun, LearnsWithAsynchronousReplicasToo) {
   train(o, 20);
   EXPECT_EQ(outcome.examples, 4800);
   EXPECT_LT(outcome.training.at(0), 0.1);
+}
+
+TEST_F(ATrainingRun, EvaluatesTheMovingAveragesWhereThereAreSome) {
+  auto o = options();
+  o.average_decay = 0.999;
+  o.max_steps = 7;
+  o.evaluation.data = batches(1, 240);
+  const auto values = train(o);
+  std::map<std::string, Tensor> averages;
+  for (auto& record : Checkpoint::open(path("run-1")).read_all())
+    if (record.kind == TensorKind::moving_average) averages.emplace(record.variable, record.value);
+  const auto model = small_model(false);
+  Session session(model.graph);
+  BatchIterator all(*o.evaluation.data);
+  const auto batch = all.next();
+  ASSERT_TRUE(batch);
+  const auto loss = [&](const std::map<std::string, Tensor>& weights) {
+    session.restore(weights);
+    return session
+        .run(model.loss,
+             {{model.inputs[0], batch->components[0]}, {model.inputs[1], batch->components[1]}})
+        .item();
+  };
+  EXPECT_NEAR(outcome.evaluation.at(0), loss(averages), 1e-6);
+  EXPECT_GT(std::abs(loss(averages) - loss(values)), 1e-4);
 }
 
 TEST_F(ATrainingRun, GoesOnFromACheckpoint) {

@@ -97,13 +97,14 @@ int predict(const Arguments& a) {
         fmt::print("{{\"row\":{},\"predictions\":[{}]}}\n", row, values);
       else
         fmt::print("row {}: {}{}\n", row, values,
-                   program.name == "fashion-mnist" ? fmt::format("  -> class {}", best) : "");
+                   program.classifies ? fmt::format("  -> class {}", best) : "");
     }
   }
   return kExitOk;
 }
 
 void add_common(CLI::App& command, Arguments& a) {
+  command.add_option("--data", a.data.directory, "cifar10: the directory of test_batch.bin");
   command
       .add_option("checkpoint", a.checkpoint,
                   "A directory (its newest checkpoint), or one checkpoint such as run/x/ckpt-300")

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "cifar10_program.h"
 #include "troupe/ops/error.h"
 #include "troupe/ops/nn/losses.h"
 #include "troupe/ops/nn/metrics.h"
@@ -87,6 +88,7 @@ Program fashion_mnist(const DataArguments& a, bool with_training) {
   Program p;
   p.name = "fashion-mnist";
   p.model = fashion_mnist_model;
+  p.classifies = true;
   p.test = fashion_mnist_test(a);
   if (!with_training) return p;
   const auto batch = a.batch > 0 ? a.batch : 100;
@@ -162,17 +164,21 @@ Program headline(const DataArguments& a, bool with_training) {
 std::vector<std::pair<std::string, std::string>> program_list() {
   return {
       {"fashion-mnist", "a CNN on Fashion-MNIST (IDX files; Debian package dataset-fashion-mnist)"},
+      {"cifar10",
+       "the CNN of TensorFlow's CIFAR-10 tutorial (binary version, in --data DIRECTORY)"},
       {"headline", "a CNN on text files of 20 x 195 numbers a line, 15 labels a line"}};
 }
 
 Program training_program(const std::string& name, const DataArguments& arguments) {
   if (name == "fashion-mnist") return fashion_mnist(arguments, true);
+  if (name == "cifar10") return cifar10_program(arguments, true);
   if (name == "headline") return headline(arguments, true);
   unknown(name);
 }
 
 Program evaluation_program(const std::string& name, const DataArguments& arguments) {
   if (name == "fashion-mnist") return fashion_mnist(arguments, false);
+  if (name == "cifar10") return cifar10_program(arguments, false);
   if (name != "headline") unknown(name);
   need(arguments.test_features, "--test-features");
   need(arguments.test_labels, "--test-labels");
@@ -184,6 +190,7 @@ Program prediction_program(const std::string& name, const DataArguments& argumen
     Program p;
     p.name = name;
     p.model = fashion_mnist_model;
+    p.classifies = true;
     const auto images =
         one_file(arguments.test_features, std::string(kFashionMnist) + "/t10k-images-idx3-ubyte.gz",
                  "--images");
@@ -193,6 +200,7 @@ Program prediction_program(const std::string& name, const DataArguments& argumen
                  .batch(1000, Remainder::keep);
     return p;
   }
+  if (name == "cifar10") return cifar10_program(arguments, false);
   if (name != "headline") unknown(name);
   need(arguments.test_features, "--features");
   Program p;

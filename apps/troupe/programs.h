@@ -10,6 +10,7 @@ namespace troupe::cli {
 
 /// What the command line says about data; empty or 0 for the program's own choice.
 struct DataArguments {
+  std::string directory;              ///< for programs whose files have names of their own
   std::vector<std::string> features;  ///< files: text lines, or IDX images
   std::vector<std::string> labels;
   std::vector<std::string> test_features;
@@ -19,6 +20,7 @@ struct DataArguments {
   std::int64_t capacity = 0;
   std::int64_t min_after_dequeue = -1;
   int decoders = 0;
+  std::uint64_t seed = 1;  ///< of distortions and of the order of files
 };
 
 /// A model with its data and the settings that its authors would use.
@@ -29,7 +31,8 @@ struct Program {
   std::optional<Batches> training;
   std::optional<Batches> test;
   TrainingOptions options;
-  std::string next;  ///< ends the sentence that says what to try after a run
+  bool classifies = false;  ///< predictions are probabilities of classes
+  std::string next;         ///< ends the sentence that says what to try after a run
 };
 
 /// Names and one-line descriptions of all programs.

@@ -167,7 +167,9 @@ int report(const TrainingOutcome& outcome, const Program& program, const Trainin
 }
 
 int train(const TrainArguments& a, const CLI::App& command) {
-  auto program = training_program(a.program, a.data);
+  auto data = a.data;
+  data.seed = a.seed;
+  auto program = training_program(a.program, data);
   auto options = options_of(a, command, program);
   std::vector<std::string> names;
   options.progress =
@@ -199,6 +201,10 @@ int train(const TrainArguments& a, const CLI::App& command) {
 }
 
 void add_data_options(CLI::App& command, DataArguments& data) {
+  command
+      .add_option("--data", data.directory,
+                  "cifar10: the directory of data_batch_*.bin and test_batch.bin")
+      ->group("Data");
   command
       .add_option("--features,--images", data.features,
                   "Training features: text files (patterns are fine) or an IDX file")
@@ -252,7 +258,7 @@ void add_train(CLI::App& app, int& exit_code) {
       ->group("Training");
   command->add_option("--average", a->average, "Decay of a moving average of the weights")
       ->group("Training");
-  command->add_option("--seed", a->seed, "Of weights, shuffling and dropout")
+  command->add_option("--seed", a->seed, "Of weights, shuffling, dropout and distortions")
       ->capture_default_str()
       ->group("Training");
   command->add_option("--evaluate-every", a->evaluate_every, "Steps between looks at the test set")

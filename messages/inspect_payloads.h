@@ -13,7 +13,7 @@ typename Inspector::result_type inspect(Inspector& f, RecordRun::Jump& x) {
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, RecordRun& x) {
   return f(caf::meta::type_name("RecordRun"), x.bytes, x.begins, x.ends, x.file, x.first_record,
-           x.jumps, x.epoch);
+           x.jumps, x.epoch, x.by_lines);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, RecordBlock& x) {

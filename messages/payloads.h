@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -32,6 +33,8 @@ struct RecordRun {
                                       ///< it is the whole file
   std::vector<Jump> jumps;            ///< in the order of their indices; mostly there is none
   std::uint64_t epoch = 0;            ///< which pass over the data this is, from 0
+  bool by_lines = false;              ///< records are numbered by the lines they begin in, and may
+                                      ///< be longer than one: lines are counted when it matters
 
   std::size_t count() const { return begins.size(); }
   const char* begin(std::size_t i) const {
@@ -46,11 +49,17 @@ struct RecordRun {
       if (jump.index <= i && !jump.file.empty()) name = &jump.file;
     return *name;
   }
+  /// The number of record i in its file.
   std::int64_t number_of(std::size_t i) const {
-    auto number = first_record + static_cast<std::int64_t>(i);
+    std::size_t from = 0;
+    auto number = first_record;
     for (const auto& jump : jumps)
-      if (jump.index <= i) number = jump.record + static_cast<std::int64_t>(i - jump.index);
-    return number;
+      if (jump.index <= i) {
+        from = jump.index;
+        number = jump.record;
+      }
+    return number + (by_lines ? std::count(begin(from), begin(i), '\n')
+                              : static_cast<std::int64_t>(i - from));
   }
   /// "data/x.csv:1532", or "data/cat.jpg" for a record that is the whole file; for messages.
   std::string place(std::size_t i) const {

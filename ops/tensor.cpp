@@ -110,6 +110,13 @@ Tensor Tensor::slice(std::int64_t begin, std::int64_t end) const {
   return {type_, shape, buffer_, data_ + static_cast<std::size_t>(begin) * row};
 }
 
+Tensor Tensor::row(std::int64_t i) const {
+  if (shape_.rank() == 0 || i < 0 || i >= shape_[0])
+    fail(Code::out_of_range, "row ", i, " does not exist in a tensor of shape ", shape_);
+  const auto bytes = byte_size() / static_cast<std::size_t>(shape_[0]);
+  return {type_, shape_.without_first(), buffer_, data_ + static_cast<std::size_t>(i) * bytes};
+}
+
 Tensor Tensor::reshape(const Shape& shape) const {
   auto target = shape;
   std::int64_t known = 1;

@@ -76,6 +76,9 @@ class Tensor {
 
   /// Rows [begin, end) of the first axis, shared. Throws out_of_range.
   Tensor slice(std::int64_t begin, std::int64_t end) const;
+  /// Row i of the first axis without that axis, shared: [3, 4] gives [4].
+  /// Throws out_of_range.
+  Tensor row(std::int64_t i) const;
   /// The same values in another shape, shared; one extent may be -1 and is then
   /// computed. Throws invalid_argument when the volumes differ.
   Tensor reshape(const Shape& shape) const;

@@ -1,9 +1,12 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
+#include <span>
 #include <vector>
 
 #include "troupe/messages/payloads.h"
+#include "troupe/ops/error.h"
 #include "troupe/queues/queue_core.h"
 
 namespace troupe {
@@ -20,6 +23,14 @@ class RecordDecoder {
   /// Appends the tensors of record i of the run. For a record that is not what it
   /// should be, throws an Error that starts with run.place(i).
   virtual void decode(const RecordRun& run, std::size_t i, Element& element) = 0;
+
+  /// Is told which record is bad, and why. Throws unless it may be left out.
+  using Refuse = std::function<void(std::size_t i, const Error& error)>;
+
+  /// Appends the tensors of each record i of the run to elements[i]; what a bad
+  /// record leaves there does not matter. Calls decode for each of them: override
+  /// it where many records are cheaper together.
+  virtual void decode_run(const RecordRun& run, std::span<Element> elements, const Refuse& refuse);
 };
 
 }  // namespace troupe

@@ -1,5 +1,7 @@
 #include "troupe/actors/decoders/tuple_decoder.h"
 
+#include <utility>
+
 namespace troupe {
 
 TupleDecoder::TupleDecoder(std::vector<std::shared_ptr<RecordDecoder>> streams,
@@ -24,19 +26,23 @@ ElementBlock TupleDecoder::decode(const RecordBlock& block) {
            ": every stream of a block needs as many");
   ElementBlock out;
   out.sequence = block.sequence;
-  out.elements.reserve(block.count());
-  for (std::size_t i = 0; i < block.count(); ++i) {
-    try {
-      Element element;
-      element.reserve(width_);
-      for (std::size_t s = 0; s < streams_.size(); ++s)
-        streams_[s]->decode(block.streams[s], i, element);
-      out.elements.push_back(std::move(element));
-    } catch (const Error& error) {
-      if (!bad_) throw;
-      bad_->skip(error);
-    }
+  out.elements.resize(block.count());
+  for (auto& element : out.elements) element.reserve(width_);
+  std::vector<bool> left_out;
+  for (std::size_t s = 0; s < streams_.size(); ++s) {
+    const auto& run = block.streams[s];
+    streams_[s]->decode_run(run, out.elements, [&](std::size_t i, const Error& error) {
+      if (!bad_) throw error;
+      left_out.resize(block.count());
+      if (left_out[i]) return;  // bad in a stream before this one, too
+      bad_->skip(error, {run.begin(i), run.end(i)});
+      left_out[i] = true;
+    });
   }
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < left_out.size(); ++i)
+    if (!left_out[i]) std::swap(out.elements[kept++], out.elements[i]);
+  if (!left_out.empty()) out.elements.resize(kept);
   return out;
 }
 

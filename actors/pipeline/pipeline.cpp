@@ -215,7 +215,8 @@ Batches::Running Batches::spawn(Troupe& troupe, const std::string& prefix,
       prefix + "reader", record_reader, std::shared_ptr<RecordSource>(d.records.open()), reading);
 
   const auto bad = d.decoding.skip_bad_records > 0
-                       ? std::make_shared<BadRecords>(d.decoding.skip_bad_records)
+                       ? std::make_shared<BadRecords>(
+                             BadRecordOptions{d.decoding.skip_bad_records, d.decoding.quarantine})
                        : nullptr;
   RandomShuffleQueueOptions queueing;
   queueing.name = prefix + "examples";

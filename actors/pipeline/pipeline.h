@@ -29,6 +29,7 @@ struct DecodeOptions {
   std::size_t block_records = 64;                  ///< at most so many records move together ...
   std::size_t block_bytes = std::size_t{1} << 20;  ///< ... or about so many bytes
   std::int64_t skip_bad_records = 0;  ///< so many may be left out before it is a failure
+  std::string quarantine{};           ///< a file for those that are left out; "" for none
 };
 
 struct ShuffleOptions {

@@ -22,6 +22,17 @@ bool follows(const RecordRun& before, const RecordRun& run) {
   return before.number_of(last) + 1 == run.first_record && before.file_of(last) == run.file;
 }
 
+/// Says at which lines records begin that are longer than one: what stands between
+/// them is not copied, so that nobody could count it.
+void keep_line_numbers(RecordRun& to, const RecordRun& run, std::uint32_t index) {
+  for (std::uint32_t i = 1; i < run.count(); ++i) {
+    const auto number = run.number_of(i);
+    const bool same = run.file_of(i) == run.file_of(i - 1);
+    if (!same || number != run.number_of(i - 1) + 1)
+      to.jumps.push_back({index + i, same ? std::string() : run.file_of(i), number});
+  }
+}
+
 void append(RecordRun& to, const RecordRun& run, char* data, std::size_t& used) {
   const auto index = static_cast<std::uint32_t>(to.count());
   if (index == 0) {
@@ -32,8 +43,11 @@ void append(RecordRun& to, const RecordRun& run, char* data, std::size_t& used) 
     const bool same = to.file_of(index - 1) == run.file;
     to.jumps.push_back({index, same ? std::string() : run.file, run.first_record});
   }
-  for (const auto& jump : run.jumps)
-    to.jumps.push_back({index + jump.index, jump.file, jump.record});
+  if (run.by_lines)
+    keep_line_numbers(to, run, index);
+  else
+    for (const auto& jump : run.jumps)
+      to.jumps.push_back({index + jump.index, jump.file, jump.record});
   for (std::size_t i = 0; i < run.count(); ++i) {
     const auto length = run.ends[i] - run.begins[i];
     std::memcpy(data + used, run.begin(i), length);
@@ -56,6 +70,7 @@ RecordRun slice(const RecordRun& run, std::size_t begin, std::size_t end) {
   part.file = run.file_of(begin);
   part.first_record = run.number_of(begin);
   part.epoch = run.epoch;
+  part.by_lines = run.by_lines;
   for (const auto& jump : run.jumps)
     if (jump.index > begin && jump.index < end)
       part.jumps.push_back(

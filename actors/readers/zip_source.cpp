@@ -6,6 +6,7 @@
 #include "troupe/ops/error.h"
 
 namespace troupe {
+
 ZipSource::ZipSource(std::vector<std::unique_ptr<RecordSource>> sources, ZipOptions options)
     : options_(options) {
   if (sources.empty()) fail(Code::invalid_argument, "nothing to zip: no source was given");

@@ -41,6 +41,15 @@ TEST(Tensor, SlicesRowsWithoutACopy) {
   EXPECT_EQ(rows.data(), a.data() + 2 * sizeof(std::int32_t));
 }
 
+TEST(Tensor, GivesOneRowWithoutItsFirstAxis) {
+  const auto a = Tensor::of<std::int32_t>({3, 2}, {1, 2, 3, 4, 5, 6});
+  EXPECT_EQ(a.row(2), Tensor::of<std::int32_t>({2}, {5, 6}));
+  EXPECT_EQ(a.row(2).data(), a.data() + 4 * sizeof(std::int32_t));
+  EXPECT_EQ(a.row(0).row(1), Tensor::scalar<std::int32_t>(2));
+  EXPECT_THROW(a.row(3), Error);
+  EXPECT_THROW(Tensor::scalar(1.0f).row(0), Error);
+}
+
 TEST(Tensor, RefusesValuesThatDoNotFillTheShape) {
   try {
     Tensor::of<float>({2, 2}, {1, 2, 3});

@@ -113,8 +113,13 @@ Tensor Tensor::slice(std::int64_t begin, std::int64_t end) const {
 Tensor Tensor::row(std::int64_t i) const {
   if (shape_.rank() == 0 || i < 0 || i >= shape_[0])
     fail(Code::out_of_range, "row ", i, " does not exist in a tensor of shape ", shape_);
-  const auto bytes = byte_size() / static_cast<std::size_t>(shape_[0]);
-  return {type_, shape_.without_first(), buffer_, data_ + static_cast<std::size_t>(i) * bytes};
+  Tensor view;
+  view.type_ = type_;
+  view.shape_ = shape_.without_first();
+  view.size_ = size_ / shape_[0];
+  view.buffer_ = buffer_;
+  view.data_ = data_ + static_cast<std::size_t>(i) * view.byte_size();
+  return view;
 }
 
 Tensor Tensor::reshape(const Shape& shape) const {

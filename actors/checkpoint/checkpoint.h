@@ -26,6 +26,7 @@ class Checkpoint {
   static Checkpoint open(const std::string& path);
 
   const std::string& name() const { return name_; }  ///< "run/ckpt-300"
+  const std::string& directory() const { return directory_; }
   const Manifest& manifest() const { return manifest_; }
   std::int64_t step() const { return manifest_.step; }
 

@@ -21,7 +21,11 @@ TensorRecord to_record(const SavedTensor& saved) {
   return record;
 }
 
-SavedCheckpoint write(const CheckpointerOptions& options, std::vector<ShardSnapshot> snapshots) {
+SavedCheckpoint write(CheckpointerState& state, const CheckpointerOptions& options,
+                      std::vector<ShardSnapshot> snapshots) {
+  const auto written = [&](const auto& snapshot) { return snapshot.version == state.last->step; };
+  if (state.last && std::all_of(snapshots.begin(), snapshots.end(), written)) return *state.last;
+  state.clock.enter(StageActivity::busy);
   std::sort(snapshots.begin(), snapshots.end(),
             [](const auto& a, const auto& b) { return a.shard < b.shard; });
   Version version = 0;
@@ -30,20 +34,27 @@ SavedCheckpoint write(const CheckpointerOptions& options, std::vector<ShardSnaps
   manifest.step = static_cast<std::int64_t>(version);
   manifest.state = options.state;
   const auto& directory = options.writer->directory();
+  std::uint64_t bytes = 0;
   for (const auto& snapshot : snapshots) {
     std::vector<TensorRecord> records;
-    for (const auto& saved : snapshot.tensors) records.push_back(to_record(saved));
+    for (const auto& saved : snapshot.tensors) {
+      records.push_back(to_record(saved));
+      bytes += saved.values.byte_size();
+    }
     manifest.files.push_back(write_shard(directory, manifest.step, static_cast<int>(snapshot.shard),
                                          static_cast<int>(snapshots.size()), records));
   }
   options.writer->publish(manifest);
-  return {version, text(directory, "/ckpt-", version)};
+  state.clock.passed_on(1, bytes);
+  state.clock.enter(StageActivity::waiting_for_input);
+  state.last = {version, text(directory, "/ckpt-", version)};
+  return *state.last;
 }
 
 }  // namespace
 
-Checkpointer::behavior_type checkpointer(Checkpointer::stateful_pointer<CheckpointerState> self,
-                                         CheckpointerOptions options) {
+ObservedCheckpointer::behavior_type checkpointer(
+    ObservedCheckpointer::stateful_pointer<CheckpointerState> self, CheckpointerOptions options) {
   return {
       [self, options](snapshot_atom, ShardSnapshot& snapshot) {
         auto& waiting = self->state.incomplete;
@@ -54,15 +65,16 @@ Checkpointer::behavior_type checkpointer(Checkpointer::stateful_pointer<Checkpoi
         // Older ones will never be complete: a shard has passed them by.
         waiting.erase(waiting.begin(), std::next(waiting.find(version)));
         try {
-          const auto saved = write(options, std::move(complete));
+          const auto saved = write(self->state, options, std::move(complete));
           if (options.listener) self->send(options.listener, report_atom_v, saved);
         } catch (...) {
           self->quit(current_fault());
         }
       },
-      [options](save_atom, std::vector<ShardSnapshot>& snapshots) {
-        return answer([&] { return write(options, std::move(snapshots)); });
+      [self, options](save_atom, std::vector<ShardSnapshot>& snapshots) {
+        return answer([&] { return write(self->state, options, std::move(snapshots)); });
       },
+      [self](status_atom) { return self->state.clock.read(); },
   };
 }
 

@@ -2,14 +2,20 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "troupe/actors/checkpoint/checkpoint.h"
 #include "troupe/actors/checkpoint/checkpoint_writer.h"
 #include "troupe/messages/protocol.h"
+#include "troupe/messages/stage_clock.h"
 
 namespace troupe {
+
+/// A Checkpointer that says how it is doing.
+///   (status) -> status   records are checkpoints, bytes those of their tensors; busy is writing
+using ObservedCheckpointer = Checkpointer::extend<caf::replies_to<status_atom>::with<StageStatus>>;
 
 struct CheckpointerOptions {
   std::shared_ptr<CheckpointWriter> writer;
@@ -21,14 +27,17 @@ struct CheckpointerOptions {
 struct CheckpointerState {
   static constexpr const char* name = "troupe.checkpointer";
   std::map<Version, std::vector<ShardSnapshot>> incomplete;
+  std::optional<SavedCheckpoint> last;
+  StageClock clock;
 };
 
 /// Writes snapshots of shards to disk; spawn it detached, for it blocks on files.
 /// Snapshots of one version are one checkpoint. In asynchronous training the
 /// shards' versions differ: what (save) is given together is written together,
-/// under the highest of them. A disk that refuses ends the actor with the reason.
-Checkpointer::behavior_type checkpointer(Checkpointer::stateful_pointer<CheckpointerState> self,
-                                         CheckpointerOptions options);
+/// under the highest of them. What has been written already is not written again. A
+/// disk that refuses ends the actor with the reason.
+ObservedCheckpointer::behavior_type checkpointer(
+    ObservedCheckpointer::stateful_pointer<CheckpointerState> self, CheckpointerOptions options);
 
 /// What a checkpoint says a shard has: the tensors of all shards together, as
 /// restore wants them. Throws as Checkpoint::read_all().

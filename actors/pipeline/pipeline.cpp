@@ -231,6 +231,8 @@ Batches::Running Batches::spawn(Troupe& troupe, const std::string& prefix,
   Running running;
   running.queue = d.shuffled ? troupe.spawn(name, random_shuffle_queue, queueing)
                              : troupe.spawn(name, fifo_queue, static_cast<QueueOptions&>(queueing));
+  troupe.observe(reader, Role::reader);
+  troupe.observe(running.queue, Role::queue);
   auto into = running.queue;
   if (d.ordered)
     into = troupe.spawn(prefix + "merge", ordered_merge, running.queue, std::int64_t{decoders});
@@ -238,6 +240,9 @@ Batches::Running Batches::spawn(Troupe& troupe, const std::string& prefix,
     const auto title = text(prefix, "decoder ", i);
     running.decoders.emplace_back(
         title, troupe.spawn(title, decoder, reader, into, make_decoder(d.decoders, bad)));
+    troupe.observe(running.decoders.back().second, Role::decoder);
+    troupe.link(reader, running.decoders.back().second);
+    troupe.link(running.decoders.back().second, running.queue);
   }
   return running;
 }

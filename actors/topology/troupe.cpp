@@ -1,5 +1,7 @@
 #include "troupe/actors/topology/troupe.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <caf/all.hpp>
 #include <map>
@@ -22,6 +24,27 @@ std::string Troupe::name_of(const caf::actor& actor) const {
   return "an actor";
 }
 
+void Troupe::name_this_thread(const std::string& name) {
+  constexpr std::size_t kMost = 15;  // of Linux
+  pthread_setname_np(pthread_self(), name.substr(0, kMost).c_str());
+}
+
+void Troupe::observe_actor(const caf::actor& actor, Role role) {
+  topology_.nodes.push_back({name_of(actor), role});
+  observed_.push_back(actor);
+}
+
+std::size_t Troupe::node_of(const caf::actor& actor) const {
+  const auto found = std::find(observed_.begin(), observed_.end(), actor);
+  if (found == observed_.end())
+    fail(Code::failed_precondition, name_of(actor), " is linked, but not observed");
+  return static_cast<std::size_t>(found - observed_.begin());
+}
+
+void Troupe::link_actors(const caf::actor& from, const caf::actor& to) {
+  topology_.links.push_back({node_of(from), node_of(to)});
+}
+
 std::vector<std::string> Troupe::stop(std::chrono::milliseconds deadline) {
   if (!system_) return {};
   const auto until = std::chrono::steady_clock::now() + deadline;
@@ -34,6 +57,7 @@ std::vector<std::string> Troupe::stop(std::chrono::milliseconds deadline) {
       self->send_exit(actor, caf::exit_reason::user_shutdown);
     }
     members_.clear();
+    observed_.clear();
     while (!alive.empty()) {
       const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
           until - std::chrono::steady_clock::now());

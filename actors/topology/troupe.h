@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "troupe/actors/topology/topology.h"
 #include "troupe/messages/fault.h"
 #include "troupe/messages/system_config.h"
 
@@ -29,17 +30,35 @@ class Troupe {
 
   caf::actor_system& system() { return *system_; }
 
-  /// Spawns an actor and gives it a name, for messages about it.
+  /// Spawns an actor and gives it a name, for messages about it; the thread of a
+  /// detached one is called like it.
   template <caf::spawn_options kOptions = caf::no_spawn_options, class Fn, class... Args>
   auto spawn(const std::string& name, Fn fn, Args&&... args) {
-    auto actor = system_->spawn<kOptions>(fn, std::forward<Args>(args)...);
-    add(name, caf::actor_cast<caf::actor>(actor));
-    return actor;
+    if constexpr (caf::has_detach_flag(kOptions)) {
+      return added(name,
+                   system_->spawn<kOptions>(on_thread(name, fn), std::forward<Args>(args)...));
+    } else {
+      return added(name, system_->spawn<kOptions>(fn, std::forward<Args>(args)...));
+    }
   }
   void add(const std::string& name, caf::actor actor) {
     members_.emplace_back(name, std::move(actor));
   }
   const std::vector<std::pair<std::string, caf::actor>>& members() const { return members_; }
+
+  /// Makes a member, which answers (status), one of those that are observed.
+  template <class Handle>
+  void observe(const Handle& member, Role role) {
+    observe_actor(caf::actor_cast<caf::actor>(member), role);
+  }
+  /// Says that data go from one observed member to the other.
+  template <class From, class To>
+  void link(const From& from, const To& to) {
+    link_actors(caf::actor_cast<caf::actor>(from), caf::actor_cast<caf::actor>(to));
+  }
+  const Topology& topology() const { return topology_; }
+  /// The actors of the topology's nodes, in their order.
+  const std::vector<caf::actor>& observed() const { return observed_; }
 
   /// Sends a request and waits for the answer. Throws the fault that is answered,
   /// and deadline_exceeded after `timeout`, naming the actor.
@@ -88,11 +107,30 @@ class Troupe {
   std::vector<std::string> stop(std::chrono::milliseconds deadline);
 
  private:
+  template <class Result, class... Args>
+  static auto on_thread(const std::string& name, Result (*fn)(Args...)) {
+    return [name, fn](Args... args) -> Result {
+      name_this_thread(name);
+      return fn(std::forward<Args>(args)...);
+    };
+  }
+  template <class Handle>
+  Handle added(const std::string& name, Handle actor) {
+    add(name, caf::actor_cast<caf::actor>(actor));
+    return actor;
+  }
+  static void name_this_thread(const std::string& name);
+
   std::string name_of(const caf::actor& actor) const;
+  void observe_actor(const caf::actor& actor, Role role);
+  void link_actors(const caf::actor& from, const caf::actor& to);
+  std::size_t node_of(const caf::actor& actor) const;
 
   std::unique_ptr<SystemConfig> config_;
   std::unique_ptr<caf::actor_system> system_;
   std::vector<std::pair<std::string, caf::actor>> members_;
+  Topology topology_;
+  std::vector<caf::actor> observed_;
 };
 
 }  // namespace troupe

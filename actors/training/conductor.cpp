@@ -7,6 +7,7 @@
 #include <caf/typed_event_based_actor.hpp>
 #include <cmath>
 #include <memory>
+#include <utility>
 
 #include "troupe/messages/fault.h"
 
@@ -177,16 +178,32 @@ void wind_up(Self self, const OptionsPtr& options) {
       s.outcome.ending == Ending::stopped ||
       (s.last_evaluated == s.outcome.steps && !s.progress.evaluation.empty()))
     return take_snapshots(self, options);
+  s.evaluating_last = true;
+  const auto go_on = [self, options] {
+    if (std::exchange(self->state.evaluating_last, false)) take_snapshots(self, options);
+  };
   self->request(options->evaluator, caf::infinite, run_atom_v)
       .then(
-          [self, options](const EvaluationResult& result) {
-            take_evaluation(self, options, result);
-            take_snapshots(self, options);
+          [self, options, go_on](const EvaluationResult& result) {
+            if (self->state.evaluating_last) take_evaluation(self, options, result);
+            go_on();
           },
-          [self, options](caf::error& error) {
-            fail_run(self, options, to_error(error), true);
-            take_snapshots(self, options);
+          [self, options, go_on](caf::error& error) {
+            if (self->state.evaluating_last) fail_run(self, options, to_error(error), true);
+            go_on();
           });
+}
+
+void stop_when_asked(Self self, const OptionsPtr& options) {
+  auto& s = self->state;
+  if (!s.stopping) {
+    s.outcome.ending = Ending::stopped;
+    s.stopping = true;
+    stop_replicas(options);
+  } else if (std::exchange(s.evaluating_last, false)) {
+    s.outcome.ending = Ending::stopped;
+    take_snapshots(self, options);
+  }
 }
 
 // ---- steps -----------------------------------------------------------------------------------
@@ -342,12 +359,7 @@ Conductor::behavior_type conductor(Self self, OptionsPtr options) {
         return s.outcome_promise;
       },
       [self, options](stop_atom) {
-        auto& s = self->state;
-        if (!s.stopping) {
-          s.outcome.ending = Ending::stopped;
-          s.stopping = true;
-          stop_replicas(options);
-        }
+        stop_when_asked(self, options);
         return caf::ok_atom_v;
       },
       [self, options](tick_atom) { tick(self, options); },

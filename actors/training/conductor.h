@@ -47,6 +47,7 @@ struct ConductorState {
   bool stopping = false;
   bool winding_up = false;  ///< the replicas are done: last evaluation, last checkpoint
   bool over = false;
+  bool evaluating_last = false;  ///< winding up waits for it
   std::map<caf::actor_addr, std::string> watched;
   std::size_t replicas_running = 0;
   bool evaluating = false;
@@ -72,7 +73,8 @@ struct ConductorState {
 /// evaluation made when it is due (one at a time: an evaluation that falls due
 /// during another follows it with the newest parameters) and ends the run: at the
 /// last step, at the end of the data, when the goal is met, when asked, or with
-/// the first failure of any actor. Every ending but a loss that is not finite
+/// the first failure of any actor. The last evaluation is given up when somebody
+/// asks for the end meanwhile. Every ending but a loss that is not finite
 /// leaves a checkpoint, if there is somebody to write it.
 ///
 /// The options are read when the run is started: until then whoever spawned the

@@ -10,7 +10,7 @@
 namespace troupe {
 namespace {
 
-using Self = Evaluator::stateful_pointer<EvaluatorState>;
+using Self = ObservedEvaluator::stateful_pointer<EvaluatorState>;
 using OptionsPtr = std::shared_ptr<const EvaluatorOptions>;
 
 void advance(Self self, const OptionsPtr& options);
@@ -90,7 +90,10 @@ void run_next(Self self, const OptionsPtr& options) {
                 std::move(feeds))
       .then(
           [self, options, rows](const RunResult& result) {
-            self->state.values->add(result.fetches, rows);
+            auto& s = self->state;
+            s.values->add(result.fetches, rows);
+            s.status.records += static_cast<std::uint64_t>(rows);
+            s.status.busy += result.busy;
             run_next(self, options);
           },
           [self](caf::error& error) { give_up(self, error); });
@@ -153,7 +156,7 @@ void advance(Self self, const OptionsPtr& options) {
 
 }  // namespace
 
-Evaluator::behavior_type evaluator(Self self, EvaluatorOptions given) {
+ObservedEvaluator::behavior_type evaluator(Self self, EvaluatorOptions given) {
   const auto options = std::make_shared<const EvaluatorOptions>(std::move(given));
   self->state.parameters.resize(options->fragment.variables.size());
   return {
@@ -169,6 +172,7 @@ Evaluator::behavior_type evaluator(Self self, EvaluatorOptions given) {
         advance(self, options);
         return promise;
       },
+      [self](status_atom) { return self->state.status; },
   };
 }
 

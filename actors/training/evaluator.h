@@ -10,6 +10,10 @@
 
 namespace troupe {
 
+/// An Evaluator that says how it is doing.
+///   (status) -> status   records are examples; busy is its time in kernels, all threads together
+using ObservedEvaluator = Evaluator::extend<caf::replies_to<status_atom>::with<StageStatus>>;
+
 struct EvaluatorOptions {
   ModelFragment fragment;
   Queue examples;             ///< the evaluation set, in order; read to its end once
@@ -38,6 +42,7 @@ struct EvaluatorState {
   std::size_t position = 0;
   std::optional<CombinedValues> values;
   EvaluationResult result;
+  StageStatus status;
 };
 
 /// Computes loss and metrics over a fixed set of examples with the newest
@@ -45,7 +50,7 @@ struct EvaluatorState {
 /// batches are combined by rows, as each metric says. Requests are answered one
 /// after the other. Answers invalid_argument when the set is empty,
 /// resource_exhausted above the memory limit, and the reader's failure if it fails.
-Evaluator::behavior_type evaluator(Evaluator::stateful_pointer<EvaluatorState> self,
-                                   EvaluatorOptions options);
+ObservedEvaluator::behavior_type evaluator(ObservedEvaluator::stateful_pointer<EvaluatorState> self,
+                                           EvaluatorOptions options);
 
 }  // namespace troupe

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <caf/all.hpp>
+#include <filesystem>
 #include <sstream>
 
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include "troupe/actors/checkpoint/checkpoint.h"
 #include "troupe/actors/checkpoint/checkpoint_directory.h"
 #include "troupe/actors/checkpoint/checkpointer.h"
+#include "troupe/actors/explain/observer.h"
 #include "troupe/actors/parameters/parameter_shard.h"
 #include "troupe/actors/topology/troupe.h"
 #include "troupe/actors/training/conductor.h"
@@ -37,7 +39,8 @@ void check(const TrainingOptions& o) {
   at_least_one(o.shards, "shard");
   if (!(o.average_decay >= 0 && o.average_decay < 1))
     fail(Code::invalid_argument, "average_decay must be in [0, 1), but is ", o.average_decay);
-  if (o.checkpoints.directory.empty() && (o.checkpoints.every > 0 || o.checkpoints.resume))
+  if (o.checkpoints.directory.empty() &&
+      (o.checkpoints.every > 0 || o.checkpoints.resume || !o.checkpoints.resume_from.empty()))
     fail(Code::invalid_argument,
          "checkpoints.every and checkpoints.resume need a checkpoints.directory");
   if (o.evaluation.stop_below && !o.evaluation.data)
@@ -95,6 +98,7 @@ struct Training::Running {
   Troupe troupe;
   Conductor conductor;
   SummaryWriter summaries;
+  Observer observer;
 };
 
 Training::Training(const ModelFunction& model, Batches data, TrainingOptions options)
@@ -174,13 +178,13 @@ std::vector<Shard> spawn_shards(Casting c, const std::vector<std::vector<ShardVa
     o.average_decay = c.options.average_decay;
     o.snapshot_every = c.options.checkpoints.every;
     shards.push_back(c.troupe.spawn(text("shard ", i), parameter_shard, o, sink));
+    c.troupe.observe(shards.back(), Role::shard);
   }
   return shards;
 }
 
 /// Puts a checkpoint into the shards; returns its step.
-std::uint64_t restore(Casting c, const std::vector<Shard>& shards) {
-  const auto checkpoint = Checkpoint::open(c.options.checkpoints.directory);
+std::uint64_t restore(Casting c, const std::vector<Shard>& shards, const Checkpoint& checkpoint) {
   const auto& state = checkpoint.manifest().state;
   for (const auto& [key, value] : c.options.labels) {
     const auto found = state.find(key);
@@ -194,8 +198,35 @@ std::uint64_t restore(Casting c, const std::vector<Shard>& shards) {
   return static_cast<std::uint64_t>(checkpoint.step());
 }
 
-bool has_checkpoint(const std::string& directory) {
-  return CheckpointDirectory(directory).latest().has_value();
+Observer spawn_observer(Casting c) {
+  ObserverOptions o;
+  o.topology = c.troupe.topology();
+  o.actors = c.troupe.observed();
+  o.stalled = c.options.stalled;
+  return c.troupe.spawn("observer", observer, o);
+}
+
+/// The checkpoint to go on from, if there is to be one. Refuses a directory whose
+/// checkpoints would be mixed with those of this run.
+std::optional<Checkpoint> checkpoint_to_resume(const CheckpointOptions& o) {
+  const auto latest = CheckpointDirectory(o.directory).latest();
+  if (!o.resume_from.empty()) {
+    auto checkpoint = Checkpoint::open(o.resume_from);
+    if (latest && (*latest != checkpoint.step() ||
+                   !std::filesystem::equivalent(o.directory, checkpoint.directory())))
+      fail(Code::already_exists, o.directory, " has other checkpoints, up to step ", *latest,
+           ", which those after ", checkpoint.name(),
+           " must not be mixed with: choose another "
+           "directory");
+    return checkpoint;
+  }
+  if (o.resume && !latest)
+    fail(Code::not_found, "there is nothing to resume: ", o.directory, " has no checkpoint");
+  if (o.resume) return Checkpoint::open(o.directory);
+  if (!o.directory.empty() && latest)
+    fail(Code::already_exists, o.directory,
+         " has checkpoints of an earlier run: resume it, or choose another directory");
+  return std::nullopt;
 }
 
 }  // namespace
@@ -212,6 +243,7 @@ TrainingOutcome Training::run() {
   device_options.intra_op = budget.intra_op;
   device_options.inter_op = std::min(budget.inter_op, o.replicas + 1);
   const auto device = troupe.spawn("device CPU:0", cpu_device, device_options);
+  troupe.observe(device, Role::device);
 
   const auto leading = std::make_shared<ConductorOptions>();
   auto& c = *leading;
@@ -219,26 +251,22 @@ TrainingOutcome Training::run() {
       troupe.spawn("conductor", conductor, std::shared_ptr<const ConductorOptions>(leading));
   const auto listener = caf::actor_cast<TrainingListener>(running_->conductor);
 
-  if (o.checkpoints.resume && !has_checkpoint(o.checkpoints.directory))
-    fail(Code::not_found, "there is nothing to resume: ", o.checkpoints.directory,
-         " has no checkpoint");
+  const auto begin = checkpoint_to_resume(o.checkpoints);
   Checkpointer writer;
   if (!o.checkpoints.directory.empty()) {
     Retention retention;
     retention.keep_last = o.checkpoints.keep;
     CheckpointerOptions w;
-    if (!o.checkpoints.resume && has_checkpoint(o.checkpoints.directory))
-      fail(Code::already_exists, o.checkpoints.directory,
-           " has checkpoints of an earlier run: resume it, or choose another directory");
     w.writer = std::make_shared<CheckpointWriter>(o.checkpoints.directory, retention);
     w.shards = static_cast<std::uint32_t>(plan_->shards.size());
     w.state = o.labels;
     w.listener = listener;
     writer = troupe.spawn<caf::detached>("checkpointer", checkpointer, w);
+    troupe.observe(writer, Role::checkpointer);
   }
   const auto shards = spawn_shards(casting, plan_->shards,
                                    writer ? caf::actor_cast<SnapshotSink>(writer) : SnapshotSink());
-  if (o.checkpoints.resume) c.first_step = restore(casting, shards);
+  if (begin) c.first_step = restore(casting, shards, *begin);
 
   const auto seed = mix(o.seed ^ mix(c.first_step));
   const auto pipeline = data_.spawn(troupe, "", seed);
@@ -250,6 +278,8 @@ TrainingOutcome Training::run() {
   f.split = split;
   f.drop_remainder = data_.remainder() == Remainder::drop;
   const auto batches = troupe.spawn("feeder", feeder, f);
+  troupe.observe(batches, Role::feeder);
+  troupe.link(pipeline.queue, batches);
 
   for (int i = 0; i < o.replicas; ++i) {
     ReplicaOptions r;
@@ -263,6 +293,10 @@ TrainingOutcome Training::run() {
     r.max_steps = o.max_steps;
     const auto name = text("replica ", i);
     c.replicas.emplace_back(name, troupe.spawn(name, replica, r));
+    const auto& spawned = c.replicas.back().second;
+    troupe.observe(spawned, Role::replica);
+    troupe.link(batches, spawned);
+    for (const auto& shard : shards) troupe.link(spawned, shard);
   }
   c.decoders = pipeline.decoders;
   if (plan_->evaluation) {
@@ -276,6 +310,8 @@ TrainingOutcome Training::run() {
     e.averages = o.average_decay > 0;
     c.evaluator = troupe.spawn("evaluator", evaluator, e);
     c.evaluation_decoders = set.decoders;
+    troupe.observe(c.evaluator, Role::evaluator);
+    troupe.link(set.queue, c.evaluator);
   }
   if (!o.summary_directory.empty()) {
     SummaryOptions s;
@@ -301,6 +337,8 @@ TrainingOutcome Training::run() {
   c.progress = o.progress;
   c.interval = o.progress_interval;
   c.patience = o.patience;
+  running_->observer = spawn_observer(casting);
+  troupe.tell(running_->observer, start_atom_v);
   auto outcome = troupe.ask_while<TrainingOutcome>(
       running_->conductor, start_atom_v, [this, asked = false]() mutable {
         if (asked || !stop_requested_.load()) return;
@@ -308,7 +346,22 @@ TrainingOutcome Training::run() {
         running_->troupe.tell(running_->conductor, stop_atom_v);
       });
   if (running_->summaries) troupe.ask<caf::ok_atom>(running_->summaries, o.patience, stop_atom_v);
+  observations_ = troupe.ask<ObservationsPtr>(running_->observer, o.patience, status_atom_v);
   return outcome;
+}
+
+Explanation Training::explain() const {
+  if (!observations_) fail(Code::failed_precondition, "there is nothing to explain before a run");
+  const auto budget = options_.threads.resolved();
+  RunSettings settings;
+  settings.cpus = schedulable_cpus();
+  settings.inter_op = budget.inter_op;
+  settings.intra_op = budget.intra_op;
+  settings.batch = data_.rows();
+  settings.synchronous = options_.synchronous;
+  settings.evaluate_every = options_.evaluation.every;
+  settings.checkpoint_every = options_.checkpoints.every;
+  return troupe::explain(*observations_, settings);
 }
 
 std::vector<std::string> Training::stop(std::chrono::milliseconds deadline) {
@@ -316,6 +369,7 @@ std::vector<std::string> Training::stop(std::chrono::milliseconds deadline) {
   // A handle keeps the thread of a detached actor, and the system waits for it.
   running_->conductor = Conductor();
   running_->summaries = SummaryWriter();
+  running_->observer = Observer();
   auto left = running_->troupe.stop(deadline);
   if (left.empty())
     running_.reset();

@@ -2,12 +2,14 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "troupe/actors/explain/explanation.h"
 #include "troupe/actors/parameters/placement.h"
 #include "troupe/actors/pipeline/pipeline.h"
 #include "troupe/actors/training/model.h"
@@ -29,7 +31,10 @@ struct CheckpointOptions {
   std::string directory;    ///< empty for none
   std::uint64_t every = 0;  ///< steps; 0 for one at the end
   int keep = 5;             ///< the newest ones; 0 keeps all
-  bool resume = false;      ///< go on from the newest one in `directory`, if there is one
+  bool resume = false;      ///< go on from the newest one in `directory`
+  /// Go on from this one instead: a path as Checkpoint::open() takes it. `directory` may
+  /// hold it, but no newer one.
+  std::string resume_from;
 };
 
 struct TrainingOptions {
@@ -57,6 +62,8 @@ struct TrainingOptions {
   std::map<std::string, std::string> labels;  ///< kept in every checkpoint: the program's name ...
   ProgressListener progress;
   std::chrono::milliseconds progress_interval{1000};
+  /// Told when nothing has moved for ten seconds, with who waits for whom.
+  std::function<void(const std::string&)> stalled;
   std::chrono::milliseconds patience{30000};  ///< for everybody to stop
 };
 
@@ -84,6 +91,10 @@ class Training {
   /// and from signal handlers.
   void request_stop() noexcept { stop_requested_.store(true); }
 
+  /// Where the time of the run went and what limited it. Throws failed_precondition
+  /// before run() has returned.
+  Explanation explain() const;
+
   /// Takes everything down. Returns, at the latest after the deadline, the names
   /// of those that have not ended; empty when all have.
   std::vector<std::string> stop(std::chrono::milliseconds deadline);
@@ -95,6 +106,7 @@ class Training {
   struct Plan;
   std::unique_ptr<Plan> plan_;
   std::unique_ptr<Running> running_;
+  ObservationsPtr observations_;
   std::atomic<bool> stop_requested_{false};
 };
 

@@ -15,6 +15,7 @@ std::function<std::string(const std::string&)> at_least(std::int64_t least);
 
 // Each adds a subcommand; running it sets `exit_code`. Errors are thrown.
 void add_train(CLI::App& app, int& exit_code);
+void add_explain(CLI::App& app, int& exit_code);
 void add_eval(CLI::App& app, int& exit_code);
 void add_predict(CLI::App& app, int& exit_code);
 void add_make_data(CLI::App& app, int& exit_code);

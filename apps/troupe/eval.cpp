@@ -109,7 +109,15 @@ void add_common(CLI::App& command, Arguments& a) {
       .add_option("checkpoint", a.checkpoint,
                   "A directory (its newest checkpoint), or one checkpoint such as run/x/ckpt-300")
       ->required();
-  command.add_option("--program", a.program, "The model, if the checkpoint does not say");
+  command.add_option("--program", a.program, "The model, if the checkpoint does not say")
+      ->check([](const std::string& name) -> std::string {
+        try {
+          check_program_name(name);
+          return {};
+        } catch (const Error& error) {
+          return error.what();
+        }
+      });
   command.add_option("--inter-op", a.threads.inter_op, "Threads that actors run on; 0: all CPUs")
       ->check(at_least(0));
   command.add_option("--intra-op", a.threads.intra_op, "Threads inside one op; 0: all CPUs")

@@ -3,11 +3,11 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <vector>
 
+#include "troupe/actors/system_error.h"
 #include "troupe/ops/error.h"
 #include "troupe/ops/random.h"
 
@@ -56,9 +56,7 @@ class TextFile {
   struct Close {
     void operator()(std::FILE* file) const { std::fclose(file); }
   };
-  [[noreturn]] void refuse() const {
-    fail(Code::permission_denied, "cannot write ", path_, ": ", std::strerror(errno));
-  }
+  [[noreturn]] void refuse() const { system_error("write", path_); }
   std::string path_;
   std::unique_ptr<std::FILE, Close> file_;
   std::uint64_t bytes_ = 0;
@@ -95,9 +93,10 @@ std::uint64_t write_headline_data(const HeadlineData& data) {
          data.samples, " and ", data.test_samples);
   std::error_code failed;
   std::filesystem::create_directories(data.directory, failed);
-  if (failed)
-    fail(Code::permission_denied, "cannot make the directory ", data.directory, ": ",
-         failed.message());
+  if (failed) {
+    errno = failed.value();
+    system_error("make the directory", data.directory);
+  }
   const auto in = [&](const char* name) { return data.directory + "/" + name; };
   return write_pair(in("features.txt"), in("labels.txt"), data.samples,
                     RandomStream(seed_for(data.seed, "headline/train"))) +

@@ -1,18 +1,20 @@
-// The command line: troupe train | eval | predict | make-data | inspect.
+// The command line: troupe train | explain | eval | predict | make-data | inspect.
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <exception>
 
 #include "commands.h"
-#include "troupe/ops/error.h"
+#include "usage_error.h"
 
 namespace {
 
 constexpr const char* kExamples = R"(examples:
   troupe train fashion-mnist                         a CNN on Fashion-MNIST, to 0.9 in a few minutes
   troupe train fashion-mnist --replicas 2 --shards 2 --async
+  troupe explain fashion-mnist                       what limits that run, and what to do about it
   troupe make-data headline --samples 20000 --directory data
   troupe train headline --features data/features.txt --labels data/labels.txt \
                         --test-features data/test_features.txt --test-labels data/test_labels.txt
@@ -22,6 +24,22 @@ constexpr const char* kExamples = R"(examples:
 
 exit codes: 0 done, 1 failed (the first cause is on stderr), 2 wrong command line, 130 interrupted
 "troupe COMMAND --help" explains every option; --config FILE reads them from a file.)";
+
+/// Says so when the first word is no command; CLI11 would only say that it needs one.
+bool is_unknown_command(const CLI::App& app, int argc, char** argv) {
+  using namespace troupe::cli;
+  if (argc < 2 || argv[1][0] == '-') return false;
+  const std::string word = argv[1];
+  std::vector<std::string> names;
+  for (const auto* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(command->get_name());
+  if (std::find(names.begin(), names.end(), word) != names.end()) return false;
+  std::string all;
+  for (const auto& name : names) all += (all.empty() ? "" : ", ") + name;
+  std::fprintf(stderr, "troupe: unknown command '%s'%s (there are: %s)\n", word.c_str(),
+               suggestion(word, names).c_str(), all.c_str());
+  return true;
+}
 
 }  // namespace
 
@@ -38,17 +56,22 @@ int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
   int exit_code = cli::kExitOk;
   cli::add_train(app, exit_code);
+  cli::add_explain(app, exit_code);
   cli::add_eval(app, exit_code);
   cli::add_predict(app, exit_code);
   cli::add_make_data(app, exit_code);
   cli::add_inspect(app, exit_code);
+  if (is_unknown_command(app, argc, argv)) return cli::kExitUsage;
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (app.exit(error) != 0) return cli::kExitUsage;
+  } catch (const cli::UsageError& error) {
+    std::fprintf(stderr, "troupe: %s\n", cli::in_plain_words(error.what()).c_str());
+    return cli::kExitUsage;
   } catch (const Error& error) {
     std::fprintf(stderr, "troupe: %s: %s\n", std::string(to_string(error.code())).c_str(),
-                 error.what());
+                 cli::in_plain_words(error.what()).c_str());
     return cli::kExitFailed;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "troupe: %s\n", error.what());

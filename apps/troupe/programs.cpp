@@ -9,6 +9,7 @@
 #include "troupe/ops/nn/models.h"
 #include "troupe/ops/normalization.h"
 #include "troupe/ops/state.h"
+#include "usage_error.h"
 
 namespace troupe::cli {
 namespace {
@@ -48,8 +49,7 @@ Model headline_model(bool training) {
 std::string one_file(const std::vector<std::string>& files, const std::string& fallback,
                      const char* option) {
   if (files.size() > 1)
-    fail(Code::invalid_argument, option, " takes one IDX file here, but ", files.size(),
-         " were given");
+    throw UsageError(text(option, " takes one IDX file here, but ", files.size(), " were given"));
   const auto& file = files.empty() ? fallback : files[0];
   if (!std::filesystem::exists(file))
     fail(Code::not_found, "there is no file ", file,
@@ -125,8 +125,8 @@ Batches text_batches(const std::vector<std::string>& features,
 
 void need(const std::vector<std::string>& files, const char* option) {
   if (files.empty())
-    fail(Code::invalid_argument, "the headline program needs ", option,
-         " (troupe make-data headline writes such files)");
+    throw UsageError(text("the headline program needs ", option,
+                          " (troupe make-data headline writes such files)"));
 }
 
 Program headline(const DataArguments& a, bool with_training) {
@@ -134,7 +134,7 @@ Program headline(const DataArguments& a, bool with_training) {
   p.name = "headline";
   p.model = headline_model;
   if (a.test_features.empty() != a.test_labels.empty())
-    fail(Code::invalid_argument, "--test-features and --test-labels go together");
+    throw UsageError("--test-features and --test-labels go together");
   if (!a.test_features.empty())
     p.test = text_batches(a.test_features, a.test_labels, a, 1000, 1, false);
   if (!with_training) return p;
@@ -154,9 +154,13 @@ Program headline(const DataArguments& a, bool with_training) {
 
 [[noreturn]] void unknown(const std::string& name) {
   std::string known;
-  for (const auto& [program, summary] : program_list())
+  std::vector<std::string> names;
+  for (const auto& [program, summary] : program_list()) {
     known += text(known.empty() ? "" : ", ", program);
-  fail(Code::not_found, "no program is called '", name, "'; there are: ", known);
+    names.push_back(program);
+  }
+  throw UsageError(
+      text("no program is called '", name, "'; there are: ", known, suggestion(name, names)));
 }
 
 }  // namespace
@@ -167,6 +171,12 @@ std::vector<std::pair<std::string, std::string>> program_list() {
       {"cifar10",
        "the CNN of TensorFlow's CIFAR-10 tutorial (binary version, in --data DIRECTORY)"},
       {"headline", "a CNN on text files of 20 x 195 numbers a line, 15 labels a line"}};
+}
+
+void check_program_name(const std::string& name) {
+  for (const auto& [program, summary] : program_list())
+    if (name == program) return;
+  unknown(name);
 }
 
 Program training_program(const std::string& name, const DataArguments& arguments) {

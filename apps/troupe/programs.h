@@ -20,7 +20,7 @@ struct DataArguments {
   std::int64_t capacity = 0;
   std::int64_t min_after_dequeue = -1;
   int decoders = 0;
-  std::uint64_t seed = 1;  ///< of distortions and of the order of files
+  std::uint64_t seed = 1;  ///< of everything random in the run
 };
 
 /// A model with its data and the settings that its authors would use.
@@ -38,7 +38,11 @@ struct Program {
 /// Names and one-line descriptions of all programs.
 std::vector<std::pair<std::string, std::string>> program_list();
 
-/// A program ready to train. Throws not_found for an unknown name or a missing file.
+/// Throws UsageError, listing what there is, for an unknown name.
+void check_program_name(const std::string& name);
+
+/// A program ready to train. Throws UsageError for an unknown name and not_found for
+/// a missing file.
 Program training_program(const std::string& name, const DataArguments& arguments);
 
 /// A program with its model and its test data only.

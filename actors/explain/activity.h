@@ -1,0 +1,49 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "troupe/actors/explain/sample.h"
+
+namespace troupe {
+
+/// What one actor did between two samples. Shares are of the time between them, 0 to 1.
+struct NodeActivity {
+  bool known = false;         ///< it has answered before and at the end
+  double records = 0;         ///< a second; elements that left, for a queue
+  double bytes = 0;           ///< a second; 0 if not known
+  double busy = 0;            ///< for a device and an evaluator: cores kept busy in kernels
+  double waiting_in = 0;      ///< for a queue: a dequeue was waiting
+  double waiting_out = 0;     ///< for a queue: an enqueue was waiting
+  double idle = 0;            ///< not started, or at its end
+  double silent = 0;          ///< seconds without an answer: it is in the middle of something
+  std::int64_t size = 0;      ///< of a queue, at the end
+  std::int64_t growth = 0;    ///< of a queue's size
+  std::int64_t floor = 0;     ///< of a queue
+  std::int64_t capacity = 0;  ///< of a queue; below 0 for no bound
+  bool closed = false;        ///< a queue, at the end
+};
+
+/// What one thread did between two samples.
+struct ThreadActivity {
+  int id = 0;
+  std::string name;
+  double cpu = 0;    ///< share of the time on a CPU
+  double ready = 0;  ///< share of the time without a CPU that it could have used
+};
+
+/// What a topology did between two samples.
+struct Activity {
+  double seconds = 0;
+  double cpu = 0;    ///< cores that this process kept busy
+  double ready = 0;  ///< more cores that its threads could have used at once, had they been free
+  std::vector<NodeActivity> nodes;
+  std::vector<ThreadActivity> threads;
+  std::vector<std::pair<int, double>> cores;  ///< number and busy share, whoever used it
+};
+
+/// Differences of counters as rates and shares. An actor that has been silent
+/// since its last answer counts as busy for that time.
+Activity activity_between(const Sample& before, const Sample& after);
+
+}  // namespace troupe

@@ -1,0 +1,181 @@
+#include "troupe/actors/explain/observer.h"
+
+#include <algorithm>
+#include <caf/typed_event_based_actor.hpp>
+
+#include "troupe/actors/explain/activity.h"
+#include "troupe/actors/explain/process_threads.h"
+#include "troupe/actors/training/progress.h"
+#include "troupe/messages/tick.h"
+
+namespace troupe {
+namespace {
+
+using Self = Observer::stateful_pointer<ObserverState>;
+using OptionsPtr = std::shared_ptr<const ObserverOptions>;
+
+constexpr std::size_t kMostSamples = 128;
+constexpr std::chrono::seconds kFirst{2};
+constexpr std::chrono::milliseconds kFirstInterval{250};
+
+// ---- what is kept ----------------------------------------------------------------------------
+
+void keep(ObserverState& s, Sample sample) {
+  auto& kept = s.samples;
+  if (kept.size() >= 2 && sample.at - kept[kept.size() - 2].at < s.spacing)
+    kept.back() = std::move(sample);
+  else
+    kept.push_back(std::move(sample));
+  if (kept.size() < kMostSamples) return;
+  for (std::size_t i = 1; 2 * i < kept.size(); ++i) kept[i] = std::move(kept[2 * i]);
+  kept.resize((kept.size() + 1) / 2);
+  s.spacing = 2 * std::max<std::chrono::nanoseconds>(s.spacing, std::chrono::seconds(1));
+}
+
+// ---- standstill ------------------------------------------------------------------------------
+
+bool moved(const Sample& before, const Sample& after) {
+  constexpr double kWorks = 0.2;  // of a CPU; threads that look for work need some too
+  const auto activity = activity_between(before, after);
+  if (activity.cpu >= kWorks) return true;
+  return std::any_of(activity.nodes.begin(), activity.nodes.end(), [](const auto& node) {
+    constexpr double kNothing = 1e-6;
+    return node.known && node.silent == 0 &&
+           (node.records > 0 || node.growth != 0 || node.busy > kNothing);
+  });
+}
+
+std::string seconds_text(std::chrono::nanoseconds time) {
+  return text(std::chrono::duration_cast<std::chrono::seconds>(time).count(), " s");
+}
+
+/// Why nothing moves, in words.
+std::string words_of(const Topology& topology, const Sample& now,
+                     const std::vector<Stall>& stalls) {
+  std::string words;
+  for (const auto& stall : stalls) words += (words.empty() ? "" : "; ") + stall.message;
+  for (std::size_t i = 0; i < now.nodes.size() && stalls.empty(); ++i)
+    if (now.nodes[i].silent > std::chrono::seconds(1))
+      words +=
+          text(words.empty() ? "" : "; ", topology.nodes[i].name, " has been in the middle of ",
+               topology.nodes[i].role == Role::reader ? "a read" : "something", " for ",
+               seconds_text(now.nodes[i].silent));
+  return words.empty() ? "every actor waits, but no cycle was found" : words;
+}
+
+void look_for_standstill(ObserverState& s, const ObserverOptions& options, const Sample& now) {
+  if (!s.quiet_since || moved(*s.quiet_since, now)) {
+    s.quiet_since = now;
+    s.stalls.clear();
+    s.told = false;
+    return;
+  }
+  const auto quiet = now.at - s.quiet_since->at;
+  if (s.told || quiet < options.stalled_after) return;
+  s.told = true;
+  s.stalls = find_stalls(options.topology, *s.quiet_since, now);
+  if (options.stalled)
+    options.stalled(text("nothing has moved for ", seconds_text(quiet), ": ",
+                         words_of(options.topology, now, s.stalls)));
+}
+
+// ---- rounds ----------------------------------------------------------------------------------
+
+void end_round(Self self, const OptionsPtr& options) {
+  auto& s = self->state;
+  if (!s.in_round) return;
+  s.in_round = false;
+  const auto now = self->clock().now();
+  Sample sample;
+  sample.at = now - s.begun;
+  sample.cpu = process_cpu_time();
+  sample.threads = process_threads();
+  sample.cores = schedulable_cores();
+  sample.nodes = s.latest;
+  for (std::size_t i = 0; i < s.latest.size(); ++i)
+    if (s.asked[i]) sample.nodes[i].silent = now - *s.asked[i];
+  look_for_standstill(s, *options, sample);
+  keep(s, std::move(sample));
+}
+
+template <class Status>
+void take(Self self, const OptionsPtr& options, std::size_t node, const Status& status) {
+  auto& s = self->state;
+  s.latest[node].status = status;
+  s.latest[node].at = self->clock().now() - s.begun;
+  s.asked[node].reset();
+  if (s.missing > 0 && --s.missing == 0) end_round(self, options);
+}
+
+void lose(Self self, const OptionsPtr& options, std::size_t node) {
+  auto& s = self->state;
+  s.gone[node] = true;
+  s.asked[node].reset();
+  if (s.missing > 0 && --s.missing == 0) end_round(self, options);
+}
+
+template <class Status>
+void ask(Self self, const OptionsPtr& options, std::size_t node) {
+  self->request(options->actors[node], caf::infinite, status_atom_v)
+      .then([=](const Status& status) { take(self, options, node, status); },
+            [=](const caf::error&) { lose(self, options, node); });
+}
+
+void begin_round(Self self, const OptionsPtr& options) {
+  auto& s = self->state;
+  end_round(self, options);  // without those who have not answered
+  s.in_round = true;
+  s.missing = 0;
+  for (std::size_t i = 0; i < options->actors.size(); ++i) {
+    if (s.gone[i]) continue;
+    ++s.missing;
+    if (s.asked[i]) continue;
+    s.asked[i] = self->clock().now();
+    switch (options->topology.nodes[i].role) {
+      case Role::queue:
+        ask<QueueStatus>(self, options, i);
+        break;
+      case Role::shard:
+        ask<ShardStatus>(self, options, i);
+        break;
+      case Role::device:
+        ask<DeviceStatus>(self, options, i);
+        break;
+      default:
+        ask<StageStatus>(self, options, i);
+    }
+  }
+  if (s.missing == 0) end_round(self, options);
+}
+
+void on_time(Self self, const OptionsPtr& options) {
+  const auto now = self->clock().now();
+  const bool first = now - self->state.begun < kFirst;
+  begin_round(self, options);
+  tick_at(self, now + (first ? std::min(kFirstInterval, options->interval) : options->interval));
+}
+
+}  // namespace
+
+Observer::behavior_type observer(Self self, ObserverOptions given) {
+  const auto options = std::make_shared<const ObserverOptions>(std::move(given));
+  auto& s = self->state;
+  s.latest.resize(options->actors.size());
+  s.asked.resize(options->actors.size());
+  s.gone.resize(options->actors.size());
+  on_tick(self, [self, options] { on_time(self, options); });
+  return {
+      [self, options](start_atom) {
+        self->state.begun = self->clock().now();
+        on_time(self, options);
+        return caf::ok_atom_v;
+      },
+      [self, options](status_atom) -> caf::result<ObservationsPtr> {
+        const auto& s = self->state;
+        return std::make_shared<const Observations>(
+            Observations{options->topology, s.samples, s.stalls});
+      },
+  };
+}
+
+}  // namespace troupe

@@ -1,0 +1,85 @@
+#include "troupe/actors/explain/steady_window.h"
+
+#include <algorithm>
+
+#include "troupe/actors/explain/activity.h"
+
+namespace troupe {
+namespace {
+
+constexpr std::chrono::seconds kWarmUp{2};
+constexpr std::chrono::milliseconds kLeast{1000};
+
+std::uint64_t records_of(const Sample& sample, std::size_t node) {
+  const auto* stage =
+      node < sample.nodes.size() ? std::get_if<StageStatus>(&sample.nodes[node].status) : nullptr;
+  return stage ? stage->records : 0;
+}
+
+/// Whether all of these did nothing, not even wait, for some of the time between.
+bool idle_between(const Sample& before, const Sample& after, const std::vector<std::size_t>& who) {
+  constexpr double kMuch = 0.3;
+  const auto activity = activity_between(before, after);
+  return !who.empty() && std::all_of(who.begin(), who.end(), [&](std::size_t node) {
+    return node < activity.nodes.size() && activity.nodes[node].known &&
+           activity.nodes[node].idle > kMuch;
+  });
+}
+
+}  // namespace
+
+std::vector<std::size_t> data_path(const Topology& topology) {
+  auto found = topology.all(Role::replica);
+  const auto replicas = found.size();
+  for (std::size_t i = 0; i < found.size(); ++i)
+    for (const auto node : topology.before(found[i]))
+      if (std::find(found.begin(), found.end(), node) == found.end()) found.push_back(node);
+  found.erase(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(replicas));
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+SteadyWindow steady_window(const Topology& topology, std::span<const Sample> samples) {
+  SteadyWindow window;
+  if (samples.size() < 2) {
+    window.short_run = true;
+    return window;
+  }
+  const auto replicas = topology.all(Role::replica);
+  std::vector<std::size_t> readers;
+  for (const auto node : data_path(topology))
+    if (topology.nodes[node].role == Role::reader) readers.push_back(node);
+
+  const auto last = samples.size() - 1;
+  std::size_t end = last;
+  for (std::size_t i = 1; i <= last; ++i) {
+    // Before the start everybody is idle too.
+    const bool begun = std::any_of(replicas.begin(), replicas.end(), [&](std::size_t replica) {
+      return records_of(samples[i - 1], replica) > 0;
+    });
+    if (!begun) continue;
+    const bool data_end = idle_between(samples[i - 1], samples[i], readers);
+    if (!data_end && !idle_between(samples[i - 1], samples[i], replicas)) continue;
+    end = i - 1;
+    window.data_ended = data_end;
+    break;
+  }
+  const auto warm = [&](const Sample& sample) {
+    return sample.at >= kWarmUp &&
+           std::all_of(replicas.begin(), replicas.end(),
+                       [&](std::size_t replica) { return records_of(sample, replica) > 0; });
+  };
+  std::size_t begin = 0;
+  while (begin < end && !warm(samples[begin])) ++begin;
+  if (samples[end].at - samples[begin].at < kLeast) {
+    // Rather the whole run than nothing. One that never got to its first batch may be long.
+    begin = 0;
+    if (end == 0) end = last;
+    window.short_run = samples[end].at < 2 * kWarmUp;
+  }
+  window.begin = begin;
+  window.end = end;
+  return window;
+}
+
+}  // namespace troupe

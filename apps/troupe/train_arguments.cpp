@@ -1,0 +1,262 @@
+#include "train_arguments.h"
+
+#include <unistd.h>
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+
+#include <fmt/format.h>
+
+#include "commands.h"
+#include "troupe/actors/checkpoint/checkpoint_directory.h"
+#include "usage_error.h"
+
+namespace troupe::cli {
+namespace {
+
+Training* running = nullptr;
+volatile std::sig_atomic_t interrupts = 0;
+
+void on_interrupt(int) {
+  interrupts = interrupts + 1;
+  if (interrupts > 1 || running == nullptr) _exit(kExitInterrupted);
+  constexpr char kNote[] = "\nstopping after this step; Ctrl-C again stops at once\n";
+  (void)!write(STDERR_FILENO, kNote, sizeof(kNote) - 1);
+  running->request_stop();
+}
+
+/// "run/NAME", or "run/NAME-2" and so on while there are checkpoints of earlier
+/// runs; the last of those to resume.
+std::string own_directory(const std::string& program, bool resume) {
+  auto directory = "run/" + program;
+  auto used = directory;
+  for (int i = 2; CheckpointDirectory(directory).latest(); ++i) {
+    used = directory;
+    directory = fmt::format("run/{}-{}", program, i);
+  }
+  return resume ? used : directory;
+}
+
+/// The path of the checkpoint that --resume-from means.
+std::string source_of(const TrainArguments& a, const std::string& program) {
+  const auto& given = a.resume_from;
+  if (given.find_first_not_of("0123456789") != std::string::npos) return given;
+  return (a.directory.empty() ? own_directory(program, true) : a.directory) + "/ckpt-" + given;
+}
+
+/// A check that an option's text is what `parse` reads.
+template <class Parse>
+auto parses(Parse parse) {
+  return [parse](const std::string& text) -> std::string {
+    try {
+      parse(text);
+      return {};
+    } catch (const Error& error) {
+      return error.what();
+    }
+  };
+}
+
+void add_data_options(CLI::App& command, DataArguments& data) {
+  command
+      .add_option("--data", data.directory,
+                  "cifar10: the directory of data_batch_*.bin and test_batch.bin")
+      ->group("Data");
+  command
+      .add_option("--features,--images", data.features,
+                  "Training features: text files (patterns are fine) or an IDX file")
+      ->group("Data");
+  command.add_option("--labels", data.labels, "Training labels, in step with the features")
+      ->group("Data");
+  command.add_option("--test-features,--test-images", data.test_features, "Test features")
+      ->group("Data");
+  command.add_option("--test-labels", data.test_labels, "Test labels")->group("Data");
+  command.add_option("--batch", data.batch, "Rows of a batch, all replicas together")
+      ->check(at_least(1))
+      ->group("Data");
+  command.add_option("--epochs", data.epochs, "Passes over the data; 0 for ever")
+      ->check(at_least(0))
+      ->group("Data");
+  command.add_option("--capacity", data.capacity, "Examples that the shuffle queue holds")
+      ->check(at_least(1))
+      ->group("Data");
+  command
+      .add_option("--min-after-dequeue", data.min_after_dequeue,
+                  "Examples that stay in the shuffle queue to choose from")
+      ->check(at_least(0))
+      ->group("Data");
+  command.add_option("--decoders", data.decoders, "Decoder actors; 0 for two per CPU")
+      ->check(at_least(0))
+      ->group("Data");
+}
+
+}  // namespace
+
+void add_training_options(CLI::App& command, TrainArguments& a) {
+  std::string programs;
+  for (const auto& [name, summary] : program_list())
+    programs += fmt::format("\n  {}: {}", name, summary);
+  command.add_option("program", a.program, "What to train:" + programs)
+      ->check(parses(check_program_name));
+  add_data_options(command, a.data);
+  command.fallthrough();  // --config is an option of the whole program
+
+  command.add_option("--steps", a.steps, "Stop after so many updates; 0: when the data end")
+      ->check(at_least(0))
+      ->group("Training");
+  command
+      .add_option("--optimizer", a.optimizer,
+                  "sgd, momentum(0.9), nesterov(0.9), adagrad, adam, rmsprop(...)")
+      ->check(parses([](const std::string& text) { Optimizer{parse_optimizer(text)}; }))
+      ->group("Training");
+  command
+      .add_option("--learning-rate", a.learning_rate,
+                  "0.1, or a schedule: exponential(0.1, 200, 0.8, staircase), cosine(...), ...")
+      ->check(parses([](const std::string& text) { parse_schedule(text); }))
+      ->group("Training");
+  command.add_option("--average", a.average, "Decay of a moving average of the weights")
+      ->check([](const std::string& text) -> std::string {
+        char* end = nullptr;
+        const double value = std::strtod(text.c_str(), &end);
+        if (end != text.c_str() && *end == 0 && value >= 0 && value < 1) return {};
+        return "must be at least 0 and below 1, but is " + text;
+      })
+      ->group("Training");
+  command.add_option("--seed", a.data.seed, "Of weights, shuffling, dropout and distortions")
+      ->capture_default_str()
+      ->group("Training");
+  command.add_option("--evaluate-every", a.evaluate_every, "Steps between looks at the test set")
+      ->check(at_least(0))
+      ->group("Training");
+  command.add_option("--stop-below", a.stop_below, "End when the test loss is below this")
+      ->group("Training");
+
+  command.add_option("--replicas", a.replicas, "Model replicas that train together")
+      ->check(at_least(1))
+      ->capture_default_str()
+      ->group("Actors");
+  command.add_option("--shards", a.shards, "Parameter shards that the variables are spread over")
+      ->check(at_least(1))
+      ->capture_default_str()
+      ->group("Actors");
+  auto* async =
+      command.add_flag("--async", a.async, "Each replica updates on its own")->group("Actors");
+  command
+      .add_flag_function(
+          "--sync", [](std::int64_t) {},
+          "One update with the mean gradient of all replicas (this is the default)")
+      ->excludes(async)
+      ->group("Actors");
+  command.add_flag("--deterministic", a.deterministic, "The same bits at every run")
+      ->group("Actors");
+  command.add_option("--placement", a.placement, "Of variables on shards: by_bytes, round_robin")
+      ->check(parses([](const std::string& text) { parse_variable_placement(text); }))
+      ->capture_default_str()
+      ->group("Actors");
+  command.add_option("--inter-op", a.inter_op, "Threads that actors run on; 0: all CPUs")
+      ->check(at_least(0))
+      ->capture_default_str()
+      ->group("Actors");
+  command.add_option("--intra-op", a.intra_op, "Threads inside one op; 0: all CPUs")
+      ->check(at_least(0))
+      ->capture_default_str()
+      ->group("Actors");
+}
+
+void add_output_options(CLI::App& command, TrainArguments& a) {
+  command
+      .add_option("--directory,-d", a.directory,
+                  "For checkpoints and summaries [run/PROGRAM, -2, -3 ...]")
+      ->group("Output");
+  command.add_option("--checkpoint-every", a.checkpoint_every, "Steps; 0: one at the end")
+      ->check(at_least(0))
+      ->group("Output");
+  command.add_option("--keep", a.keep, "Checkpoints to keep; 0: all")
+      ->check(at_least(0))
+      ->capture_default_str()
+      ->group("Output");
+  auto* resume =
+      command.add_flag("--resume", a.resume, "Go on from the newest checkpoint in the directory")
+          ->group("Output");
+  auto* from = command
+                   .add_option("--resume-from", a.resume_from,
+                               "Go on from this one: its step, or a path such as run/x/ckpt-300")
+                   ->excludes(resume)
+                   ->group("Output");
+  auto* none = command.add_flag("--no-checkpoints", a.no_checkpoints, "Write none")
+                   ->excludes(resume)
+                   ->group("Output");
+  from->excludes(none);
+  command.add_flag("--no-summaries", a.no_summaries, "Write no TensorBoard files")->group("Output");
+  command.add_option("--progress-interval", a.interval, "Seconds between lines of progress")
+      ->check(CLI::Range(0.1, 3600.0))
+      ->capture_default_str()
+      ->group("Output");
+}
+
+TrainingOptions training_options(const TrainArguments& a, const Program& program) {
+  auto o = program.options;
+  if (!a.optimizer.empty()) o.optimizer = parse_optimizer(a.optimizer);
+  if (!a.learning_rate.empty()) o.learning_rate = parse_schedule(a.learning_rate);
+  o.replicas = a.replicas;
+  o.shards = a.shards;
+  o.synchronous = !a.async;
+  o.deterministic = a.deterministic;
+  o.placement = parse_variable_placement(a.placement);
+  if (a.average >= 0) o.average_decay = a.average;
+  o.threads = {a.inter_op, a.intra_op};
+  o.seed = a.data.seed;
+  if (a.steps >= 0) o.max_steps = static_cast<std::uint64_t>(a.steps);
+  const auto directory = a.directory.empty() ? own_directory(program.name, a.resume) : a.directory;
+  if (!a.no_checkpoints) {
+    o.checkpoints.directory = directory;
+    if (a.checkpoint_every >= 0)
+      o.checkpoints.every = static_cast<std::uint64_t>(a.checkpoint_every);
+    o.checkpoints.keep = a.keep;
+    o.checkpoints.resume = a.resume;
+    if (!a.resume_from.empty()) o.checkpoints.resume_from = source_of(a, program.name);
+  } else {
+    o.checkpoints = {};
+  }
+  if (!a.no_summaries) o.summary_directory = directory + "/summaries";
+  o.evaluation.data = program.test;
+  if (a.evaluate_every >= 0) o.evaluation.every = static_cast<std::uint64_t>(a.evaluate_every);
+  if (a.stop_below) {
+    if (!std::isfinite(*a.stop_below))
+      throw UsageError(fmt::format("--stop-below needs a number, but is {}", *a.stop_below));
+    o.evaluation.stop_below = a.stop_below;
+  }
+  if (!o.evaluation.data) {
+    if (a.stop_below) throw UsageError("--stop-below needs --test-features and --test-labels");
+    o.evaluation = {};
+  }
+  o.labels = {{"program", program.name}};
+  o.progress_interval = std::chrono::milliseconds(static_cast<std::int64_t>(a.interval * 1000));
+  o.stalled = [](const std::string& words) { fmt::print(stderr, "\ntroupe: {}\n", words); };
+  return o;
+}
+
+TrainingOutcome run_until_interrupted(Training& training, bool& interrupted) {
+  running = &training;
+  struct sigaction action {};
+  action.sa_handler = on_interrupt;
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+  auto outcome = training.run();
+  interrupted = interrupts > 0;
+  return outcome;
+}
+
+int stop_training(Training& training, const TrainingOptions& options, int exit_code) {
+  const auto left = training.stop(options.patience);
+  running = nullptr;
+  if (left.empty()) return exit_code;
+  fmt::print(stderr, "troupe: still running after {} s: {}\n", options.patience.count() / 1000,
+             fmt::join(left, ", "));
+  std::fflush(stdout);
+  _exit(exit_code == kExitOk ? kExitFailed : exit_code);
+}
+
+}  // namespace troupe::cli

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "programs.h"
+
+namespace CLI {
+class App;
+}
+
+namespace troupe::cli {
+
+/// What the command line says about a training run; negative or empty for the
+/// program's own choice.
+struct TrainArguments {
+  std::string program;
+  DataArguments data;
+  std::string optimizer;
+  std::string learning_rate;
+  int replicas = 1;
+  int shards = 1;
+  bool async = false;
+  bool deterministic = false;
+  std::string placement = "by_bytes";
+  double average = -1;
+  int inter_op = 0;
+  int intra_op = 0;
+  std::int64_t steps = -1;
+  std::string directory;
+  std::int64_t checkpoint_every = -1;
+  int keep = 5;
+  bool resume = false;
+  std::string resume_from;  ///< a step, or a path
+  bool no_checkpoints = false;
+  bool no_summaries = false;
+  std::int64_t evaluate_every = -1;
+  std::optional<double> stop_below;
+  double interval = 1;
+};
+
+/// The options that say what to train and how; all but those of the output.
+void add_training_options(CLI::App& command, TrainArguments& a);
+/// Those of checkpoints, summaries and progress.
+void add_output_options(CLI::App& command, TrainArguments& a);
+
+/// The program's options with what the command line says instead. Throws
+/// UsageError for what does not fit together.
+TrainingOptions training_options(const TrainArguments& a, const Program& program);
+
+/// Runs it to its end or to Ctrl-C: the first asks for the end, the second ends
+/// the process. `interrupted` says whether there was one.
+TrainingOutcome run_until_interrupted(Training& training, bool& interrupted);
+
+/// Takes the actors down and returns `exit_code`. Ends the process, naming those
+/// who do not end, if some are left.
+int stop_training(Training& training, const TrainingOptions& options, int exit_code);
+
+}  // namespace troupe::cli

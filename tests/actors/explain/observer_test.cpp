@@ -1,0 +1,205 @@
+#include "troupe/actors/explain/observer.h"
+
+#include <gmock/gmock.h>
+
+#include "support/actor_test.h"
+#include "troupe/actors/explain/explanation.h"
+#include "troupe/messages/stage_clock.h"
+#include "troupe/queues/fifo_queue.h"
+
+namespace troupe {
+namespace {
+
+using std::chrono::seconds;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+/// A stage that has done the same thing since its birth, by the clock of the test.
+using Stage = caf::typed_actor<caf::replies_to<status_atom>::with<StageStatus>,
+                               caf::reacts_to<run_atom>, caf::reacts_to<start_atom>>;
+struct StageState {
+  StageActivity doing = StageActivity::idle;
+  caf::actor_clock::time_point since;
+};
+Stage::behavior_type stage(Stage::stateful_pointer<StageState> self,
+                           std::function<void(Stage::stateful_pointer<StageState>)> work) {
+  self->state.since = self->clock().now();
+  return {
+      [self](status_atom) {
+        StageStatus status;
+        const auto time = self->clock().now() - self->state.since;
+        if (self->state.doing == StageActivity::waiting_for_input) status.waiting_for_input = time;
+        if (self->state.doing == StageActivity::waiting_for_output)
+          status.waiting_for_output = time;
+        return status;
+      },
+      [self, work](run_atom) { work(self); },
+      [](start_atom) {},
+  };
+}
+
+/// Never answers.
+caf::behavior deaf(caf::event_based_actor* self) {
+  const auto promises = std::make_shared<std::vector<caf::response_promise>>();
+  return {[=](status_atom) -> caf::result<StageStatus> {
+    promises->push_back(self->make_response_promise());
+    return caf::delegated<StageStatus>();
+  }};
+}
+
+class AnObserver : public test::ActorTest {
+ protected:
+  template <class Handle>
+  void observe(const std::string& name, Role role, const Handle& actor) {
+    options.topology.nodes.push_back({name, role});
+    options.actors.push_back(caf::actor_cast<caf::actor>(actor));
+  }
+  void link(std::size_t from, std::size_t to) { options.topology.links.push_back({from, to}); }
+  void start() {
+    options.stalled = [this](const std::string& words) { told.push_back(words); };
+    watcher = spawn(observer, options);
+    ask<caf::ok_atom>(watcher, start_atom_v);
+  }
+  void wait(int how_long) {
+    for (int i = 0; i < how_long; ++i) advance(seconds(1));
+  }
+  ObservationsPtr seen() { return *ask<ObservationsPtr>(watcher, status_atom_v)->value; }
+
+  Queue fifo(const std::string& name, std::int64_t capacity) {
+    QueueOptions o;
+    o.name = name;
+    o.capacity = capacity;
+    return spawn(fifo_queue, o);
+  }
+
+  static ElementBlock elements(int count) {
+    ElementBlock block;
+    for (int i = 0; i < count; ++i) block.elements.push_back({Tensor::of<float>({1}, {1})});
+    return block;
+  }
+
+  ObserverOptions options;
+  Observer watcher;
+  std::vector<std::string> told;
+};
+
+TEST_F(AnObserver, FindsTheCycleOfTwoActorsAndTwoQueues) {
+  const auto x = fifo("x", 8);
+  const auto y = fifo("y", 4);
+  // Fills x before it gives anything to y.
+  const auto a = spawn(stage, [=](auto self) {
+    self->request(x, caf::infinite, attach_atom_v).then([](caf::ok_atom) {});
+    self->request(y, caf::infinite, attach_atom_v).then([](caf::ok_atom) {});
+    self->state.doing = StageActivity::waiting_for_output;
+    self->request(x, caf::infinite, enqueue_atom_v, elements(9), EnqueueOptions{})
+        .then([=](caf::ok_atom) {
+          self->request(y, caf::infinite, enqueue_atom_v, elements(1), EnqueueOptions{})
+              .then([](caf::ok_atom) {});
+        });
+  });
+  // Wants something from y before it takes anything from x.
+  const auto b = spawn(stage, [=](auto self) {
+    self->state.doing = StageActivity::waiting_for_input;
+    self->request(y, caf::infinite, dequeue_atom_v, DequeueRequest{}).then([=](const Batch&) {
+      self->request(x, caf::infinite, dequeue_atom_v, DequeueRequest{}).then([](const Batch&) {});
+    });
+  });
+  observe("a", Role::decoder, a);
+  observe("b", Role::feeder, b);
+  observe("x", Role::queue, x);
+  observe("y", Role::queue, y);
+  for (const std::size_t queue : {2, 3}) {
+    link(0, queue);
+    link(queue, 1);
+  }
+  caf::anon_send(a, run_atom_v);
+  caf::anon_send(b, run_atom_v);
+  settle();
+  start();
+  wait(9);
+  EXPECT_THAT(told, IsEmpty());
+  wait(3);
+  ASSERT_THAT(told, SizeIs(1));
+  EXPECT_THAT(told[0], HasSubstr("nothing has moved for 10 s: cycle: a waits for room in queue 'x' "
+                                 "(8 of 8), whose only consumer b waits for an element of queue "
+                                 "'y' (0 of 4), whose only producer a"));
+  ASSERT_THAT(seen()->stalls, SizeIs(1));
+  wait(20);
+  EXPECT_THAT(told, SizeIs(1));  // once
+}
+
+TEST_F(AnObserver, FindsAQueueWhoseProducerNeverAttached) {
+  const auto queue = fifo("examples", 100);
+  const auto decoder = spawn(stage, [](auto) {});
+  const auto feeder = spawn(stage, [=](auto self) {
+    self->state.doing = StageActivity::waiting_for_input;
+    self->request(queue, caf::infinite, dequeue_atom_v, DequeueRequest{})
+        .then([](const Batch&) {}, [](const caf::error&) {});
+  });
+  observe("decoder 0", Role::decoder, decoder);
+  observe("examples", Role::queue, queue);
+  observe("feeder", Role::feeder, feeder);
+  link(0, 1);
+  link(1, 2);
+  caf::anon_send(feeder, run_atom_v);
+  settle();
+  start();
+  wait(12);
+  ASSERT_THAT(told, SizeIs(1));
+  EXPECT_THAT(told[0], HasSubstr("queue 'examples' (0 of 100) has no producer: decoder 0 ended or "
+                                 "never started; 1 dequeue waits for ever"));
+}
+
+TEST_F(AnObserver, NamesWhoeverDoesNotAnswerWhenNothingMoves) {
+  observe("reader", Role::reader, spawn(deaf));
+  start();
+  wait(12);
+  ASSERT_THAT(told, SizeIs(1));
+  EXPECT_THAT(told[0], HasSubstr("reader has been in the middle of a read for 1"));
+}
+
+TEST_F(AnObserver, IsQuietWhileElementsMove) {
+  const auto queue = fifo("examples", 100);
+  observe("examples", Role::queue, queue);
+  start();
+  for (int i = 0; i < 15; ++i) {
+    ask<caf::ok_atom>(queue, enqueue_atom_v, elements(1), EnqueueOptions{});
+    wait(1);
+  }
+  EXPECT_THAT(told, IsEmpty());
+  EXPECT_THAT(seen()->stalls, IsEmpty());
+}
+
+TEST_F(AnObserver, LooksMoreOftenInTheFirstSeconds) {
+  observe("examples", Role::queue, fifo("examples", 100));
+  start();
+  for (int i = 0; i < 8; ++i) advance(std::chrono::milliseconds(250));
+  EXPECT_THAT(seen()->samples, SizeIs(9));
+  for (int i = 0; i < 8; ++i) advance(std::chrono::milliseconds(250));
+  EXPECT_THAT(seen()->samples, SizeIs(11));
+}
+
+TEST_F(AnObserver, ForgetsEverySecondSampleOfALongRun) {
+  observe("examples", Role::queue, fifo("examples", 100));
+  start();
+  wait(1000);
+  const auto observed = seen();
+  EXPECT_LT(observed->samples.size(), 128u);
+  EXPECT_GT(observed->samples.size(), 32u);
+  EXPECT_EQ(observed->samples.front().at, seconds(0));
+  EXPECT_GE(observed->samples.back().at, seconds(999));
+}
+
+TEST_F(AnObserver, GoesOnWithoutThoseWhoHaveEnded) {
+  const auto queue = fifo("examples", 100);
+  observe("examples", Role::queue, queue);
+  observe("other", Role::queue, fifo("other", 100));
+  start();
+  kill(caf::actor_cast<caf::actor>(queue));
+  wait(5);
+  EXPECT_GE(seen()->samples.back().at, seconds(4));
+}
+
+}  // namespace
+}  // namespace troupe

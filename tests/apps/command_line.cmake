@@ -1,0 +1,101 @@
+# Runs the command `troupe` and checks exit codes and words, as a user meets them.
+#
+#   cmake -D troupe=<the binary> -D work=<scratch> -P command_line.cmake
+file(REMOVE_RECURSE "${work}")
+file(MAKE_DIRECTORY "${work}")
+set(failures 0)
+
+# expect(<exit code> <regex of stdout and stderr together> <argument>...)
+function(expect code words)
+  execute_process(COMMAND "${troupe}" ${ARGN} WORKING_DIRECTORY "${work}" TIMEOUT 120
+    RESULT_VARIABLE result OUTPUT_VARIABLE out ERROR_VARIABLE err)
+  string(APPEND out "${err}")
+  if(NOT result STREQUAL "${code}" OR NOT out MATCHES "${words}")
+    string(REPLACE ";" " " line "${ARGN}")
+    message(SEND_ERROR "troupe ${line}\n  wanted ${code} and \"${words}\"\n  got ${result}:\n${out}")
+  endif()
+endfunction()
+
+function(refuse_words words)
+  execute_process(COMMAND "${troupe}" ${ARGN} WORKING_DIRECTORY "${work}" TIMEOUT 120
+    OUTPUT_VARIABLE out ERROR_VARIABLE err)
+  string(APPEND out "${err}")
+  if(out MATCHES "${words}")
+    string(REPLACE ";" " " line "${ARGN}")
+    message(SEND_ERROR "troupe ${line}\n  must not say \"${words}\":\n${out}")
+  endif()
+endfunction()
+
+# ---- wrong command lines end with 2 and say what is wrong
+
+expect(2 "unknown command 'foo' .there are: train" foo)
+expect(2 "unknown command 'tran'; did you mean 'train'" tran)
+expect(2 "no program is called 'fashion'; there are: fashion-mnist, headline; did you mean 'fashion-mnist'"
+  train fashion)
+expect(2 "--sync.* --async|--async.* --sync" train headline --async --sync)
+expect(2 "no optimizer is called 'sgdd'" train headline --optimizer sgdd)
+expect(2 "momentum" train headline --optimizer "momentum(7)")
+expect(2 "no schedule is called 'steep'" train headline --learning-rate "steep(1)")
+expect(2 "below 1, but is 2" train headline --average 2)
+expect(2 "no placement" train headline --placement nowhere)
+expect(2 "the headline program needs --features" train headline)
+expect(2 "must be at least 1, but is 0" train headline --replicas 0)
+expect(2 "explain needs a program" explain)
+expect(2 "--resume-from.*--resume|--resume.*--resume-from" train headline --resume --resume-from 3)
+
+# ---- a small job
+
+expect(0 "wrote data/features.txt" make-data headline --samples 300 --test-samples 20 -d data)
+set(data --features data/features.txt --labels data/labels.txt)
+set(small ${data} --batch 50 --capacity 120 --min-after-dequeue 20 --no-summaries)
+
+expect(0 "all steps done: step 6.*limit: .*checkpoint: run/ckpt-6"
+  train headline ${small} --steps 6 --checkpoint-every 3 -d run)
+file(GLOB rewritten "${work}/run/*rewrite*")
+if(rewritten)
+  message(SEND_ERROR "the last checkpoint was written twice: ${rewritten}")
+endif()
+expect(1 "run has checkpoints of an earlier run" train headline ${small} --steps 6 -d run)
+expect(0 "step 8" train headline ${small} --steps 8 --resume -d run)
+expect(0 "step 5" train headline ${small} --steps 5 --resume-from run/ckpt-3 -d other)
+expect(1 "run has other checkpoints, up to step 8"
+  train headline ${small} --steps 5 --resume-from 3 -d run)
+expect(0 "step 9" train headline ${small} --steps 9 --resume-from 8 -d run)
+expect(1 "not found" train headline ${small} --steps 9 --resume-from 77 -d run)
+expect(0 "every checksum is right" inspect run --verify)
+
+# ---- explain
+
+expect(0 "decoder 0 .*CPU of this process.*limit: "
+  explain headline ${data} --batch 50 --capacity 120 --min-after-dequeue 20 --seconds 1
+  --json explained.json)
+file(READ "${work}/explained.json" json)
+string(JSON role GET "${json}" actors 1 role)
+string(JSON limit GET "${json}" finding limit)
+expect(0 "caf.clock +[0-9]+ %  timers of all actors"
+  explain threads headline ${data} --batch 50 --capacity 120 --min-after-dequeue 20 --seconds 1)
+expect(0 "reader +[0-9]+ %  actor 'reader', which blocks on files"
+  explain headline threads ${data} --batch 50 --capacity 120 --min-after-dequeue 20 --seconds 1)
+if(EXISTS "${work}/run/headline")
+  message(SEND_ERROR "explain left a run behind")
+endif()
+
+# ---- failures in plain words
+
+file(READ "${work}/data/labels.txt" labels)
+file(WRITE "${work}/blank.txt" "${labels}\n\n")
+expect(1 "blank.txt:301" train headline --features data/features.txt --labels blank.txt
+  --batch 50 --capacity 120 --min-after-dequeue 20 --no-summaries --no-checkpoints)
+refuse_words("Options::|FIFOQueue|RandomShuffleQueue" train headline
+  --features data/features.txt --labels blank.txt
+  --batch 50 --capacity 120 --min-after-dequeue 20 --no-summaries --no-checkpoints)
+refuse_words("Options::|FIFOQueue|RandomShuffleQueue" train headline ${data}
+  --batch 50 --capacity 10 --min-after-dequeue 20 --no-summaries --no-checkpoints)
+if(EXISTS /dev/full)
+  file(MAKE_DIRECTORY "${work}/full")
+  file(CREATE_LINK /dev/full "${work}/full/features.txt" SYMBOLIC)
+  expect(1 "resource exhausted: cannot write full/features.txt: No space left"
+    make-data headline --samples 40 -d full)
+endif()
+file(WRITE "${work}/a-file" "")
+expect(1 "cannot make the directory a-file/x: Not a directory" make-data headline -d a-file/x)

@@ -6,6 +6,14 @@
 #include "troupe/ops/error.h"
 
 namespace troupe {
+namespace {
+
+/// A blank line at the end of a file is easily overlooked.
+bool is_blank(const RecordRun& run, std::size_t i) {
+  return std::all_of(run.begin(i), run.end(i), [](char c) { return c == ' ' || c == '	'; });
+}
+
+}  // namespace
 
 ZipSource::ZipSource(std::vector<std::unique_ptr<RecordSource>> sources, ZipOptions options)
     : options_(options) {
@@ -46,7 +54,9 @@ void ZipSource::check_ends() const {
   if (longer == parts_.end()) return;
   fail(Code::data_loss, "length mismatch: ", shorter->source->describe(), " end after ",
        shorter->last, ", but ", longer->source->describe(), " go on at ",
-       longer->runs[0].place(longer->used), " (ZipOptions::allow_shorter if that is fine)");
+       longer->runs[0].place(longer->used),
+       is_blank(longer->runs[0], longer->used) ? " with a blank line" : "",
+       " (ZipOptions::allow_shorter if that is fine)");
 }
 
 SourcePosition ZipSource::position() const {

@@ -169,6 +169,28 @@ TEST_F(AConductor, StopsWhenAskedAndSaves) {
   EXPECT_EQ(script->saves, 1);
 }
 
+/// Begins an evaluation and never ends it.
+Evaluator::behavior_type endless_evaluator(Evaluator::pointer self) {
+  const auto promises =
+      std::make_shared<std::vector<caf::typed_response_promise<EvaluationResult>>>();
+  return {[=](run_atom) -> caf::result<EvaluationResult> {
+    promises->push_back(self->make_response_promise<EvaluationResult>());
+    return promises->back();
+  }};
+}
+
+TEST_F(AConductor, GivesUpTheLastEvaluationWhenAskedToStopAndSaves) {
+  options->evaluator = spawn(endless_evaluator);
+  start();
+  step(100, 0.3);
+  replica_ends();
+  EXPECT_TRUE(outcome->pending());
+  ask<caf::ok_atom>(leader, stop_atom_v);
+  ASSERT_TRUE(outcome->value) << outcome->words();
+  EXPECT_EQ(outcome->value->ending, Ending::stopped);
+  EXPECT_EQ(script->saves, 1);
+}
+
 TEST_F(AConductor, NamesReplicaAndStepOfALossThatIsNotANumberAndKeepsNoSuchWeights) {
   start();
   step(5, std::numeric_limits<double>::quiet_NaN());

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <thread>
 
+#include "support/message_of.h"
 #include "support/temporary_directory.h"
 #include "troupe/actors/checkpoint/checkpoint.h"
 #include "troupe/actors/checkpoint/checkpoint_directory.h"
@@ -23,6 +24,7 @@ namespace troupe {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::IsSupersetOf;
 
 /// A small network without dropout: y = f(x) for four numbers x.
 Model small_model(bool) {
@@ -160,6 +162,59 @@ TEST_F(ATrainingRun, GoesOnFromACheckpoint) {
   const auto again = Training(small_model, batches(0), o).run();
   EXPECT_EQ(again.steps, 15u) << again.message;
   EXPECT_EQ(again.examples, 5 * 24);
+}
+
+TEST_F(ATrainingRun, GoesOnFromAnOlderCheckpointInAnotherDirectory) {
+  auto o = options();
+  o.checkpoints.directory = path("first");
+  o.checkpoints.every = 4;
+  o.max_steps = 10;
+  Training(small_model, batches(0), o).run();
+  o.checkpoints.resume_from = path("first/ckpt-4");
+  o.max_steps = 6;
+  EXPECT_THAT(test::message_of([&] { Training(small_model, batches(0), o).run(); }),
+              HasSubstr("first has other checkpoints, up to step 10"));
+  o.checkpoints.directory = path("second");
+  const auto again = Training(small_model, batches(0), o).run();
+  EXPECT_EQ(again.steps, 6u) << again.message;
+  EXPECT_EQ(again.examples, 2 * 24);
+  // The newest of a directory may be gone on from in that directory.
+  o.checkpoints.resume_from = path("second/ckpt-6");
+  o.max_steps = 7;
+  EXPECT_EQ(Training(small_model, batches(0), o).run().steps, 7u);
+}
+
+TEST_F(ATrainingRun, WritesTheCheckpointOfTheLastStepOnce) {
+  auto o = options();
+  o.checkpoints.every = 5;
+  o.checkpoints.keep = 0;
+  o.checkpoints.directory = path("once");
+  o.max_steps = 10;
+  EXPECT_EQ(Training(small_model, batches(0), o).run().checkpoint, path("once/ckpt-10"));
+  for (const auto& file : std::filesystem::directory_iterator(path("once")))
+    EXPECT_EQ(file.path().filename().string().find("rewrite"), std::string::npos) << file.path();
+}
+
+TEST_F(ATrainingRun, ExplainsWhereItsTimeWent) {
+  auto o = options();
+  o.replicas = 2;
+  o.evaluation.data = read_text({path("x.txt")})
+                          .zip(read_text({path("y.txt")}))
+                          .decode({numbers({4}), numbers({1})})
+                          .buffer(50)
+                          .batch(100, Remainder::keep);
+  Training training(small_model, batches(20), o);
+  EXPECT_THROW(training.explain(), Error);
+  training.run();
+  const auto explanation = training.explain();
+  std::vector<std::string> names;
+  for (const auto& node : explanation.topology.nodes) names.push_back(node.name);
+  EXPECT_THAT(names, IsSupersetOf({"reader", "decoder 0", "decoder 1", "shuffle queue", "feeder",
+                                   "replica 0", "replica 1", "shard 0", "device CPU:0", "evaluator",
+                                   "evaluation reader"}));
+  EXPECT_EQ(explanation.activity.nodes.size(), names.size());
+  EXPECT_FALSE(summary(explanation, KnobStyle::options).empty());
+  EXPECT_TRUE(explanation.stalls.empty());
 }
 
 TEST_F(ATrainingRun, KeepsACheckpointEverySoManySteps) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "troupe/actors/explain/steady_window.h"
 #include "troupe/ops/error.h"
 
 namespace troupe {
@@ -192,8 +193,7 @@ class Walk {
       if (!at(node).known) continue;
       const auto& q = at(node);
       const auto ahead = q.capacity - q.floor;
-      if (q.waiting_in >= kSome && q.waiting_out >= kSome && q.capacity > 0)
-        return queue_too_small(node, waited);
+      if (is_too_small(q)) return queue_too_small(node, waited);
       if (q.waiting_in < kSome && q.size - q.floor >= settings_.batch && ahead > 0)
         return batches_too_slow(node, waited);
     }
@@ -201,6 +201,13 @@ class Walk {
     // does not wait itself.
     const auto front = queues_.empty() ? Nodes{} : queues_;
     stage_before(front, waited);
+  }
+
+  /// Both sides wait, by turns. Where there is no CPU to run them at the same time,
+  /// more room would not help.
+  bool is_too_small(const NodeActivity& q) const {
+    return q.waiting_in >= kSome && q.waiting_out >= kSome && q.capacity > 0 &&
+           !finding_.cpus_busy && !others_take_cpus();
   }
 
   void queue_too_small(std::size_t node, const std::string& waited) {
@@ -262,8 +269,7 @@ class Walk {
   /// A queue between two stages of the data path: go on before it.
   void queue_before(const Group& queue, const std::string& waited) {
     for (const auto node : queue.nodes)
-      if (at(node).waiting_in >= kSome && at(node).waiting_out >= kSome && at(node).capacity > 0)
-        return queue_too_small(node, waited);
+      if (is_too_small(at(node))) return queue_too_small(node, waited);
     if (++queues_passed_ > topology_.nodes.size()) return;
     stage_before(queue.nodes, waited);
   }
@@ -448,11 +454,32 @@ class Walk {
     advise(Knob::none, "", "look for who waits for whom");
   }
 
+  /// Who has the CPUs when they are all busy. Busy time is by the clock, so these are
+  /// parts of a whole, not times.
+  void remark_on_cpus() {
+    const auto path = data_path(topology_);
+    const auto of = [&](Role role) {
+      Nodes nodes;
+      for (const auto node : path)
+        if (topology_.nodes[node].role == role) nodes.push_back(node);
+      return group(nodes).busy;
+    };
+    const double decoding = of(Role::decoder);
+    const double reading = of(Role::reader);
+    const double updating = group(topology_.all(Role::shard)).busy;
+    const double all = kernels() + decoding + reading + updating;
+    if (all < kSome) return;
+    remark(text("of their time, ", percent(kernels() / all), " went into arithmetic, ",
+                percent(decoding / all), " into decoding, ", percent(reading / all),
+                " into reading, ", percent(updating / all), " into updates"));
+  }
+
   void remark_on_the_rest() {
     const auto writers = group(topology_.all(Role::checkpointer));
     if (finding_.limit != Limit::checkpoints && writers.mean_busy >= kAll)
       remark(text("checkpoints are written ", percent(writers.mean_busy),
                   " of the time: those that wait take memory"));
+    if (finding_.cpus_busy) remark_on_cpus();
     const double evaluation = evaluation_kernels();
     if (finding_.limit != Limit::evaluation && kernels() > kSome && evaluation >= kSome * kernels())
       remark(text("evaluation took ", percent(evaluation / kernels()), " of the arithmetic"));

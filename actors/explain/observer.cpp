@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <caf/typed_event_based_actor.hpp>
+#include <utility>
 
 #include "troupe/actors/explain/activity.h"
 #include "troupe/actors/explain/process_threads.h"
@@ -116,7 +117,7 @@ void lose(Self self, const OptionsPtr& options, std::size_t node) {
 
 template <class Status>
 void ask(Self self, const OptionsPtr& options, std::size_t node) {
-  self->request(options->actors[node], caf::infinite, status_atom_v)
+  self->request(self->state.actors[node], caf::infinite, status_atom_v)
       .then([=](const Status& status) { take(self, options, node, status); },
             [=](const caf::error&) { lose(self, options, node); });
 }
@@ -126,7 +127,7 @@ void begin_round(Self self, const OptionsPtr& options) {
   end_round(self, options);  // without those who have not answered
   s.in_round = true;
   s.missing = 0;
-  for (std::size_t i = 0; i < options->actors.size(); ++i) {
+  for (std::size_t i = 0; i < s.actors.size(); ++i) {
     if (s.gone[i]) continue;
     ++s.missing;
     if (s.asked[i]) continue;
@@ -158,11 +159,12 @@ void on_time(Self self, const OptionsPtr& options) {
 }  // namespace
 
 Observer::behavior_type observer(Self self, ObserverOptions given) {
-  const auto options = std::make_shared<const ObserverOptions>(std::move(given));
   auto& s = self->state;
-  s.latest.resize(options->actors.size());
-  s.asked.resize(options->actors.size());
-  s.gone.resize(options->actors.size());
+  s.actors = std::exchange(given.actors, {});
+  s.latest.resize(s.actors.size());
+  s.asked.resize(s.actors.size());
+  s.gone.resize(s.actors.size());
+  const auto options = std::make_shared<const ObserverOptions>(std::move(given));
   on_tick(self, [self, options] { on_time(self, options); });
   return {
       [self, options](start_atom) {

@@ -33,6 +33,7 @@ struct ObserverState {
   using TimePoint = std::chrono::steady_clock::time_point;
 
   TimePoint begun;
+  std::vector<caf::actor> actors;  ///< here, because a tick under way keeps the behaviour alive
   std::vector<NodeSample> latest;
   std::vector<std::optional<TimePoint>> asked;  ///< since when a node owes an answer
   std::vector<bool> gone;

@@ -50,35 +50,37 @@ SteadyWindow steady_window(const Topology& topology, std::span<const Sample> sam
   for (const auto node : data_path(topology))
     if (topology.nodes[node].role == Role::reader) readers.push_back(node);
 
-  const auto last = samples.size() - 1;
-  std::size_t end = last;
-  for (std::size_t i = 1; i <= last; ++i) {
-    // Before the start everybody is idle too.
-    const bool begun = std::any_of(replicas.begin(), replicas.end(), [&](std::size_t replica) {
-      return records_of(samples[i - 1], replica) > 0;
-    });
-    if (!begun) continue;
-    const bool data_end = idle_between(samples[i - 1], samples[i], readers);
-    if (!data_end && !idle_between(samples[i - 1], samples[i], replicas)) continue;
-    end = i - 1;
-    window.data_ended = data_end;
-    break;
-  }
-  const auto warm = [&](const Sample& sample) {
-    return sample.at >= kWarmUp &&
-           std::all_of(replicas.begin(), replicas.end(),
-                       [&](std::size_t replica) { return records_of(sample, replica) > 0; });
+  const auto has_trained = [&](const Sample& sample) {
+    return [&](std::size_t replica) { return records_of(sample, replica) > 0; };
   };
+  // The last sample before all of these have nothing to do. Before the start everybody is idle.
+  const auto end_of = [&](const std::vector<std::size_t>& who) {
+    for (std::size_t i = 1; i < samples.size(); ++i)
+      if (std::any_of(replicas.begin(), replicas.end(), has_trained(samples[i - 1])) &&
+          idle_between(samples[i - 1], samples[i], who))
+        return i - 1;
+    return samples.size() - 1;
+  };
+  const auto stopped = end_of(replicas);
+  const auto data_ended = std::min(stopped, end_of(readers));
   std::size_t begin = 0;
-  while (begin < end && !warm(samples[begin])) ++begin;
-  if (samples[end].at - samples[begin].at < kLeast) {
-    // Rather the whole run than nothing. One that never got to its first batch may be long.
-    begin = 0;
-    if (end == 0) end = last;
-    window.short_run = samples[end].at < 2 * kWarmUp;
-  }
+  while (begin < stopped &&
+         (samples[begin].at < kWarmUp ||
+          !std::all_of(replicas.begin(), replicas.end(), has_trained(samples[begin]))))
+    ++begin;
+  const auto enough = [&](std::size_t end) {
+    return end > begin && samples[end].at - samples[begin].at >= kLeast;
+  };
+  // Data that were all read at once may keep the replicas busy for long.
+  window.data_ended = data_ended < stopped && enough(data_ended);
+  window.end = window.data_ended ? data_ended : stopped;
   window.begin = begin;
-  window.end = end;
+  if (!enough(window.end)) {
+    // Rather the whole run than nothing. One that never got to its first batch may be long.
+    window.begin = 0;
+    if (window.end == 0) window.end = samples.size() - 1;
+    window.short_run = samples[window.end].at < 2 * kWarmUp;
+  }
   return window;
 }
 

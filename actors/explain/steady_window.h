@@ -1,7 +1,6 @@
 #pragma once
 
 #include <span>
-#include <utility>
 
 #include "troupe/actors/explain/sample.h"
 

@@ -57,6 +57,14 @@ TEST(ASteadyWindow, EndsWithTheData) {
   EXPECT_TRUE(window.data_ended);
 }
 
+TEST(ASteadyWindow, GoesOnBehindDataThatWereReadAtOnce) {
+  const auto run = run_of_two_replicas();
+  const auto window = steady_window(run.topology, samples(run, 0, 2, 20));
+  EXPECT_EQ(window.begin, 2u);
+  EXPECT_EQ(window.end, 20u);
+  EXPECT_FALSE(window.data_ended);
+}
+
 TEST(ASteadyWindow, EndsWhenTheReplicasAreStopped) {
   const auto run = run_of_two_replicas();
   const auto window = steady_window(run.topology, samples(run, 0, 20, 15));

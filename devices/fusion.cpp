@@ -1,69 +1,26 @@
 #include "troupe/devices/fusion.h"
 
-#include <algorithm>
-
+#include "troupe/devices/gradient_fusion.h"
+#include "troupe/devices/rewriter.h"
 #include "troupe/ops/catalog.h"
 #include "troupe/ops/op.h"
 
 namespace troupe {
 namespace {
 
-/// Who uses each output's values, among the nodes that are live.
-class Users {
+class Fuser : Rewriter {
  public:
-  explicit Users(const LoweredGraph& lowered) : of_(lowered.graph->nodes().size()) {
-    const auto live = live_nodes(lowered);
-    for (std::size_t id = 0; id < live.size(); ++id) {
-      if (!live[id]) continue;
-      auto& node = lowered.graph->node(static_cast<int>(id));
-      for_each_value_input(node, [&](const Output& input) {
-        auto& outputs = of_[input.node().id];
-        outputs.resize(std::max<std::size_t>(outputs.size(), input.index() + 1));
-        outputs[input.index()].push_back(&node);
-      });
-    }
-  }
-
-  const std::vector<Node*>& of(const Output& output) const {
-    static const std::vector<Node*> none;
-    const auto& outputs = of_[output.node().id];
-    return output.index() < static_cast<int>(outputs.size()) ? outputs[output.index()] : none;
-  }
-
- private:
-  std::vector<std::vector<std::vector<Node*>>> of_;  // by node and output
-};
-
-class Fuser {
- public:
-  explicit Fuser(LoweredGraph& lowered) : lowered_(lowered), users_(lowered) {}
+  explicit Fuser(LoweredGraph& lowered) : Rewriter(lowered) {}
 
   bool fuse_one() {
-    const auto live = live_nodes(lowered_);
-    for (std::size_t id = 0; id < live.size(); ++id) {
+    for (std::size_t id = 0; id < live().size(); ++id) {
       auto& node = lowered_.graph->node(static_cast<int>(id));
-      if (live[id] && (fuse_first_layer(node) || fuse_bias(node))) return true;
+      if (live()[id] && (fuse_first_layer(node) || fuse_bias(node))) return true;
     }
     return false;
   }
 
  private:
-  /// The one node that uses this node's only output, if nobody else needs it.
-  Node* only_user(Node& node) const {
-    const auto output = node.output(0);
-    if (node.outputs.size() != 1 || lowered_.leaves(output) || lowered_.is_target(node))
-      return nullptr;
-    const auto& users = users_.of(output);
-    return users.size() == 1 && users[0]->control_inputs.empty() && !is_awaited(node) ? users[0]
-                                                                                      : nullptr;
-  }
-
-  bool is_awaited(const Node& node) const {
-    return std::ranges::any_of(lowered_.graph->nodes(), [&](const Node& other) {
-      return std::ranges::find(other.control_inputs, &node) != other.control_inputs.end();
-    });
-  }
-
   /// The vector that `node` adds to the last axis of `x`.
   static Output bias_of(const Node& node, const Output& x) {
     if (node.op->name != "bias_add" && node.op->name != "add") return {};
@@ -114,12 +71,6 @@ class Fuser {
     return node.attributes.get_or("padding", std::string()) == "VALID";
   }
 
-  /// The one user of this node's output that is such an op, and nobody else.
-  Node* only_user(Node& node, std::string_view op) const {
-    auto* user = only_user(node);
-    return user != nullptr && user->op->name == op ? user : nullptr;
-  }
-
   bool find_forward(Node& node, FirstLayer& layer) const {
     if (node.op->name != "conv2d" || !is_valid(node) || !has_pair(node, "dilations", 1, 1))
       return false;
@@ -129,7 +80,7 @@ class Fuser {
     if (!layer.relu || is_awaited(*layer.relu) || lowered_.is_target(*layer.relu) ||
         lowered_.leaves(layer.relu->output(0)))
       return false;
-    for (auto* user : users_.of(layer.relu->output(0))) {
+    for (auto* user : users_of(layer.relu->output(0))) {
       if (user->op->name == "max_pool" && !layer.pool)
         layer.pool = user;
       else if (user->op->name == "max_pool_grad" && !layer.pool_gradient)
@@ -152,7 +103,7 @@ class Fuser {
       return false;
     const auto gradient = layer.relu_gradient->output(0);
     if (lowered_.leaves(gradient) || lowered_.is_target(*layer.relu_gradient)) return false;
-    for (auto* user : users_.of(gradient)) {
+    for (auto* user : users_of(gradient)) {
       if (user->op->name == "bias_add_grad" && !layer.bias_gradient)
         layer.bias_gradient = user;
       else if (user->op->name == "conv2d_backprop_filter" && !layer.filter_gradient)
@@ -174,13 +125,12 @@ class Fuser {
         {"strides", node.attributes.get_or("strides", std::vector<std::int64_t>{1, 1})}};
     Node* forward = nullptr;
     try {
-      forward = &lowered_.graph->add("fused_conv_bias_relu_pool", {images, weights, bias},
-                                     attributes, node.name + "+pool");
+      forward = &add_at(*layer.pool, "fused_conv_bias_relu_pool", {images, weights, bias},
+                        attributes, node.name + "+pool");
     } catch (const Error&) {
       return false;  // sizes that have no kernel of their own
     }
     forward->control_inputs = node.control_inputs;
-    lowered_.position.push_back(lowered_.position[layer.pool->id]);
     redirect(layer.pool->output(0), forward->output(0));
     lowered_.notes.push_back(text(node.name, " + bias + relu + pool -> ", forward->op->name));
     if (!layer.pool_gradient) return true;
@@ -188,11 +138,9 @@ class Fuser {
     auto backward_attributes = attributes;
     backward_attributes.set("kernel",
                             std::vector<std::int64_t>{weights.shape()[0], weights.shape()[1]});
-    auto& backward =
-        lowered_.graph->add("fused_conv_bias_relu_pool_grad",
+    auto& backward = add_at(*layer.relu_gradient, "fused_conv_bias_relu_pool_grad",
                             {images, forward->output(1), layer.pool_gradient->inputs[2]},
                             backward_attributes, layer.filter_gradient->name + "+pool");
-    lowered_.position.push_back(lowered_.position[layer.relu_gradient->id]);
     redirect(layer.filter_gradient->output(0), backward.output(0));
     redirect(layer.bias_gradient->output(0), backward.output(1));
     lowered_.notes.push_back(
@@ -206,31 +154,11 @@ class Fuser {
     std::string name;
     for (const auto* node : chain) name += text(name.empty() ? "" : "+", node->name);
     auto& last = *chain.back();
-    auto& fused = lowered_.graph->add(op, std::move(inputs), std::move(attributes), name);
+    auto& fused = add_at(last, op, std::move(inputs), std::move(attributes), name);
     fused.control_inputs = chain.front()->control_inputs;
-    lowered_.position.push_back(lowered_.position[last.id]);
     redirect(last.output(0), fused.output(0));
     lowered_.notes.push_back(text(name, " -> ", op));
   }
-
-  void redirect(const Output& from, const Output& to) {
-    const auto move = [&](Output& output) {
-      if (output == from) output = to;
-    };
-    for (int id = 0; id < static_cast<int>(lowered_.graph->nodes().size()); ++id) {
-      auto& node = lowered_.graph->node(id);
-      std::ranges::for_each(node.inputs, move);
-      for (auto*& before : node.control_inputs)
-        if (before == &from.node()) before = &to.node();
-    }
-    std::ranges::for_each(lowered_.fetches, move);
-    std::ranges::for_each(lowered_.streamed, move);
-    for (auto*& target : lowered_.targets)
-      if (target == &from.node()) target = &to.node();
-  }
-
-  LoweredGraph& lowered_;
-  const Users users_;
 };
 
 }  // namespace
@@ -238,6 +166,7 @@ class Fuser {
 void fuse(LoweredGraph& lowered) {
   while (Fuser(lowered).fuse_one()) {
   }
+  fuse_gradients(lowered);
 }
 
 }  // namespace troupe

@@ -12,6 +12,8 @@ namespace troupe {
 ///   conv2d of few channels + bias + relu + max_pool -> fused_conv_bias_relu_pool,
 ///     and their gradients -> fused_conv_bias_relu_pool_grad
 ///
+///   what fuse_gradients() does
+///
 /// A bias is bias_add, or add of a vector along the last axis.
 void fuse(LoweredGraph& lowered);
 

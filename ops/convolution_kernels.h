@@ -40,6 +40,20 @@ KernelPtr onednn_convolution_input_gradient(const KernelInit& init, const Convol
 KernelPtr onednn_convolution_filter_gradient(const KernelInit& init,
                                              const Convolution& convolution);
 
+// float32, by our own kernels (simd/winograd.h) with fewer multiplications, for
+// windows of 3x3 and 5x5 that suit them. They have no rounding errors to speak of
+// beyond those of the others, but other ones.
+
+/// Whether these kernels can do it and are faster: measured for 16 to 512 channels.
+bool suits_winograd(const Convolution& convolution);
+inline constexpr std::int64_t kFewestWinogradChannels = 32;
+KernelPtr winograd_convolution(const KernelInit& init, const Convolution& convolution,
+                               const ConvolutionEpilogue& epilogue);
+KernelPtr winograd_convolution_input_gradient(const KernelInit& init,
+                                              const Convolution& convolution);
+KernelPtr winograd_convolution_filter_gradient(const KernelInit& init,
+                                               const Convolution& convolution);
+
 // float64, by plain loops: for checking gradients, not for speed.
 KernelPtr plain_convolution(const Convolution& convolution, const ConvolutionEpilogue& epilogue);
 KernelPtr plain_convolution_input_gradient(const Convolution& convolution);

@@ -76,31 +76,39 @@ void gradient_shape(InferContext& c) {
 
 bool is_double(const KernelInit& init) { return init.dtype() == DType::float64; }
 
+KernelPtr convolution_cpu(const KernelInit& init, const Convolution& c,
+                          const ConvolutionEpilogue& epilogue) {
+  if (is_double(init)) return plain_convolution(c, epilogue);
+  return suits_winograd(c) ? winograd_convolution(init, c, epilogue)
+                           : onednn_convolution(init, c, epilogue);
+}
+
 template <bool kDepthwise>
 KernelPtr forward_cpu(const KernelInit& init) {
-  const auto c = convolution_of<kDepthwise>(init);
-  return is_double(init) ? plain_convolution(c, {}) : onednn_convolution(init, c, {});
+  return convolution_cpu(init, convolution_of<kDepthwise>(init), {});
 }
 
 KernelPtr fused_cpu(const KernelInit& init) {
   const auto c = convolution_of<false>(init);
   const ConvolutionEpilogue epilogue{
       .bias = true, .relu = init.attributes().get<std::string>("activation") == "relu"};
-  return is_double(init) ? plain_convolution(c, epilogue) : onednn_convolution(init, c, epilogue);
+  return convolution_cpu(init, c, epilogue);
 }
 
 template <bool kDepthwise>
 KernelPtr input_gradient_cpu(const KernelInit& init) {
   const auto c = convolution_of<kDepthwise>(init);
-  return is_double(init) ? plain_convolution_input_gradient(c)
-                         : onednn_convolution_input_gradient(init, c);
+  if (is_double(init)) return plain_convolution_input_gradient(c);
+  return suits_winograd(c) ? winograd_convolution_input_gradient(init, c)
+                           : onednn_convolution_input_gradient(init, c);
 }
 
 template <bool kDepthwise>
 KernelPtr filter_gradient_cpu(const KernelInit& init) {
   const auto c = convolution_of<kDepthwise>(init);
-  return is_double(init) ? plain_convolution_filter_gradient(c)
-                         : onednn_convolution_filter_gradient(init, c);
+  if (is_double(init)) return plain_convolution_filter_gradient(c);
+  return suits_winograd(c) ? winograd_convolution_filter_gradient(init, c)
+                           : onednn_convolution_filter_gradient(init, c);
 }
 
 template <bool kDepthwise>

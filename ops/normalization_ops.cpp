@@ -60,6 +60,31 @@ GradientList bias_add_gradient(const Backward& b) {
   return {b.dy(), b.graph().add("bias_add_grad", {b.dy()}).output(0)};
 }
 
+// The gradients of a ReLU and of the bias in front of it in one pass. Inputs dy and
+// the output of the ReLU; a device puts it in the place of relu_grad and bias_add_grad.
+
+void relu_bias_gradient_shape(InferContext& c) {
+  expect_channels(c, 2, c.inputs());
+  expect_same_shape(c, 1);
+  c.output(c.input(0));
+  c.output(c.dtype(0), {c.shape(0)[-1]});
+}
+
+KernelPtr relu_bias_gradient_cpu(const KernelInit& init) {
+  const ChannelMatrix matrix(init.inputs[0].shape);
+  return dispatch(init, [&]<class T>() {
+    const auto pass = TROUPE_PICK(relu_gradient_sums<T>);
+    return make_kernel([matrix, pass, sums = ChannelSums<T>(matrix, 1)](const Run& run) mutable {
+      sums.run(run.intra, [&](auto offset, auto rows, auto columns, T* to) {
+        pass(run.in<T>(0) + offset, run.in<T>(1) + offset, run.out<T>() + offset, to, rows,
+             columns);
+      });
+      for (std::int64_t c = 0; c < matrix.channels(); ++c)
+        run.out<T>(1)[c] = static_cast<T>(sums.total(0, c));
+    });
+  });
+}
+
 // ---- local response normalisation
 
 simd::LrnSizes lrn_sizes(const Attributes& attributes, const Shape& images) {
@@ -141,6 +166,12 @@ const OpDef bias_add_grad_op{.name = "bias_add_grad",
                              .max_inputs = 1,
                              .infer = bias_add_gradient_shape,
                              .cpu = bias_add_gradient_cpu};
+const OpDef relu_bias_grad_op{.name = "relu_bias_grad",
+                              .min_inputs = 2,
+                              .max_inputs = 2,
+                              .infer = relu_bias_gradient_shape,
+                              .cpu = relu_bias_gradient_cpu,
+                              .in_place = true};
 const OpDef lrn_op{.name = "lrn",
                    .min_inputs = 1,
                    .max_inputs = 1,
@@ -155,7 +186,9 @@ const OpDef lrn_grad_op{.name = "lrn_grad",
 
 }  // namespace
 
-OpFamily normalization_ops() { return {&bias_add_op, &bias_add_grad_op, &lrn_op, &lrn_grad_op}; }
+OpFamily normalization_ops() {
+  return {&bias_add_op, &bias_add_grad_op, &relu_bias_grad_op, &lrn_op, &lrn_grad_op};
+}
 
 Output bias_add(Output x, Output bias) { return x.graph().add("bias_add", {x, bias}).output(0); }
 

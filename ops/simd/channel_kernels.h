@@ -15,6 +15,9 @@ TROUPE_EACH_ISA(
     void add_row(const T* x, const T* bias, T* y, std::int64_t rows, std::int64_t columns);
     // sums[c] = the sum of column c.
     template <class T> void sum_rows(const T* x, T* sums, std::int64_t rows, std::int64_t columns);
+    // dx = dy where y > 0, else 0 (the gradient of a ReLU), and the sums of its columns.
+    template <class T> void relu_gradient_sums(const T* dy, const T* y, T* dx, T* sums,
+                                               std::int64_t rows, std::int64_t columns);
     // The sums of x - shift and of its square, for every column.
     template <class T> void shifted_sums(const T* x, const T* shift, T* sums, T* squares,
                                          std::int64_t rows, std::int64_t columns);

@@ -1,5 +1,7 @@
 #include "troupe/ops/simd/channel_kernels.h"
 
+#include "troupe/ops/simd/loops.h"
+
 namespace troupe::simd::TROUPE_ISA {
 template <class T>
 void add_row(const T* x, const T* bias, T* y, std::int64_t rows, std::int64_t columns) {
@@ -12,6 +14,20 @@ void sum_rows(const T* x, T* __restrict sums, std::int64_t rows, std::int64_t co
   for (std::int64_t c = 0; c < columns; ++c) sums[c] = 0;
   for (; rows > 0; --rows, x += columns)
     for (std::int64_t c = 0; c < columns; ++c) sums[c] += x[c];
+}
+
+template <class T>
+void relu_gradient_sums(const T* dy, const T* y, T* dx, T* __restrict sums, std::int64_t rows,
+                        std::int64_t columns) {
+  for (std::int64_t c = 0; c < columns; ++c) sums[c] = 0;
+  for (; rows > 0; --rows, dy += columns, y += columns, dx += columns) {
+    TROUPE_INDEPENDENT  // dx may be dy or y
+        for (std::int64_t c = 0; c < columns; ++c) {
+      const T d = y[c] > 0 ? dy[c] : T{0};
+      dx[c] = d;
+      sums[c] += d;
+    }
+  }
 }
 
 template <class T>
@@ -56,6 +72,7 @@ void normalize_gradient(const T* x, const T* mean, const T* a, const T* b, const
 #define TROUPE_INSTANTIATE(T)                                                                   \
   template void add_row(const T*, const T*, T*, std::int64_t, std::int64_t);                    \
   template void sum_rows(const T*, T*, std::int64_t, std::int64_t);                             \
+  template void relu_gradient_sums(const T*, const T*, T*, T*, std::int64_t, std::int64_t);      \
   template void shifted_sums(const T*, const T*, T*, T*, std::int64_t, std::int64_t);           \
   template void gradient_sums(const T*, const T*, const T*, T*, T*, std::int64_t, std::int64_t); \
   template void normalize(const T*, const T*, const T*, const T*, T*, std::int64_t,             \

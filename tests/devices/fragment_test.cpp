@@ -307,5 +307,42 @@ TEST(Fragment, GivesTheSameValuesWithAFusedFirstLayerAsNodeByNode) {
       ASSERT_NEAR(got[f].at(i), wanted[f].at(i), 1e-3) << fetches[f].name() << ", value " << i;
 }
 
+TEST(Fragment, GivesTheSameValuesWithFusedGradientsAsNodeByNode) {
+  const auto graph = std::make_shared<Graph>();
+  const auto images = placeholder(*graph, "images", DType::float32, {-1, 11, 12, 3});
+  OutputList weights;
+  TensorList feeds;
+  const auto values = [](const Shape& shape, int seed) {
+    return test::random_values(shape, seed, 0, 0.3, DType::float32);
+  };
+  const auto weight = [&](const std::string& name, const Shape& shape) {
+    weights.push_back(placeholder(*graph, name, DType::float32, shape));
+    feeds.push_back(values(shape, static_cast<int>(weights.size())));
+    return weights.back();
+  };
+  const ConvolutionOptions same{.padding = Padding::same};
+  auto x = relu(bias_add(conv2d(images, weight("w1", {3, 3, 3, 32}), same), weight("b1", {32})));
+  x = max_pool(x, {.window = {3, 3}, .strides = {2, 2}, .padding = Padding::same});
+  x = relu(bias_add(conv2d(x, weight("w2", {5, 5, 32, 32}), same), weight("b2", {32})));
+  x = flatten(max_pool(lrn(x, {.depth_radius = 2, .alpha = 0.1})));
+  x = relu(bias_add(matmul(x, weight("w3", {288, 19})), weight("b3", {19})));
+  OutputList fetches{reduce_sum(square(x))};
+  for (const auto& g : gradients(fetches[0], weights)) fetches.push_back(g.dense());
+
+  feeds.push_back(values({6, 11, 12, 3}, 9));
+  std::vector<std::string> names;
+  std::map<std::string, Tensor> named;
+  for (const auto& w : weights) names.push_back(w.name());
+  names.emplace_back("images");
+  for (std::size_t i = 0; i < names.size(); ++i) named[names[i]] = feeds[i];
+  const auto wanted = test::run_graph(fetches, named);
+  test::FragmentRuns run(graph, names, fetches);
+  const auto got = run(feeds);
+  for (std::size_t f = 0; f < fetches.size(); ++f)
+    for (std::int64_t i = 0; i < got[f].size(); ++i)
+      ASSERT_NEAR(got[f].at(i), wanted[f].at(i), 1e-4 * std::max(1.0, std::abs(wanted[f].at(i))))
+          << fetches[f].name() << ", value " << i;
+}
+
 }  // namespace
 }  // namespace troupe

@@ -206,12 +206,71 @@ TEST_F(FusionTest, LeavesTheReluOutWhenTheSumIsNeeded) {
   EXPECT_THAT(ops_of(fuse_to({relu(sum), sum})), UnorderedElementsAre("fused_matmul", "relu"));
 }
 
-TEST_F(FusionTest, KeepsTheGradientOfRelu) {
+TEST_F(FusionTest, MakesOnePassOfTheGradientsOfReluAndBias) {
   const auto y = relu(bias_add(matmul(x, w), b));
   const auto grads = gradients(reduce_sum(square(y)), {w, b});
   auto ops = ops_of(fuse_to({grads[0].dense(), grads[1].dense()}));
-  EXPECT_THAT(ops, testing::IsSupersetOf({"fused_matmul", "relu_grad", "bias_add_grad"}));
-  EXPECT_THAT(ops, testing::Not(testing::Contains("bias_add")));
+  EXPECT_THAT(ops, testing::IsSupersetOf({"fused_matmul", "relu_bias_grad"}));
+  for (const auto* gone : {"bias_add", "relu_grad", "bias_add_grad"})
+    EXPECT_THAT(ops, testing::Not(testing::Contains(gone)));
+}
+
+TEST_F(FusionTest, KeepsTheGradientOfAReluWithoutABias) {
+  const auto grads = gradients(reduce_sum(square(relu(matmul(x, w)))), {w});
+  EXPECT_THAT(ops_of(fuse_to({grads[0].dense()})), testing::Contains("relu_grad"));
+}
+
+/// Convolution, bias, ReLU and pooling that no kernel does in one.
+class PoolingFusionTest : public FusionTest {
+ protected:
+  static bool has(const std::vector<std::string>& ops, const std::string& op) {
+    return std::ranges::find(ops, op) != ops.end();
+  }
+
+  Output images = input("images", {2, 9, 9, 3});
+  Output filter = input("filter", {3, 3, 3, 7});
+  Output bias = input("bias", {7});
+  Output active = relu(bias_add(conv2d(images, filter), bias));
+  Output pooled = max_pool(active, {.window = {3, 3}, .strides = {2, 2}});
+  Output loss = reduce_sum(square(pooled));
+};
+
+TEST_F(PoolingFusionTest, RemembersTheWinnersForTheWayBack) {
+  const auto grads = gradients(loss, {filter, bias});
+  const auto ops = ops_of(fuse_to({grads[0].dense(), grads[1].dense()}));
+  for (const auto* there : {"max_pool_winners", "max_pool_winners_grad",
+                            "max_pool_winners_bias_grad", "conv2d_backprop_filter"})
+    EXPECT_TRUE(has(ops, there)) << there;
+  for (const auto* gone : {"max_pool", "max_pool_grad", "relu_grad", "bias_add_grad"})
+    EXPECT_FALSE(has(ops, gone)) << gone;
+}
+
+TEST_F(PoolingFusionTest, RemembersNothingWithoutAWayBack) {
+  EXPECT_TRUE(has(ops_of(fuse_to({pooled})), "max_pool"));
+}
+
+TEST_F(PoolingFusionTest, LeavesTheReluToThoseWhoNeedTheGradientBeforeIt) {
+  const auto grads = gradients(loss, {active, bias});
+  const auto ops = ops_of(fuse_to({grads[0].dense(), grads[1].dense()}));
+  EXPECT_TRUE(has(ops, "max_pool_winners_grad"));
+  EXPECT_TRUE(has(ops, "relu_bias_grad"));
+}
+
+TEST_F(PoolingFusionTest, WorksWithoutARelu) {
+  const auto y = max_pool(tanh(images));
+  const auto grads = gradients(reduce_sum(square(y)), {images});
+  const auto lowered = fuse_to({y, grads[0].dense()});
+  const auto ops = ops_of(lowered);
+  EXPECT_TRUE(has(ops, "max_pool_winners"));
+  EXPECT_TRUE(has(ops, "tanh_grad"));
+  EXPECT_EQ(lowered.fetches[0].node().op->name, "max_pool_winners");
+}
+
+TEST_F(PoolingFusionTest, LeavesAWindowOfTooManyPlaces) {
+  const auto large = input("large", {1, 20, 20, 3});
+  const auto y = max_pool(large, {.window = {17, 17}});
+  const auto grads = gradients(reduce_sum(square(y)), {large});
+  EXPECT_TRUE(has(ops_of(fuse_to({grads[0].dense()})), "max_pool_grad"));
 }
 
 TEST_F(FusionTest, LeavesWhatOthersMustRunAfter) {

@@ -61,6 +61,11 @@ const Twin kTwins[] = {
     {{2, 2, 2, 2}, {5, 5, 2, 3}, {{1, 1}, Padding::same, {1, 1}}},  // filter > image
     {{2, 8, 8, 32}, {3, 3, 32, 1}, {{1, 1}, Padding::same, {1, 1}}, true},
     {{2, 8, 8, 5}, {3, 3, 5, 4}, {{2, 2}, Padding::same, {1, 1}}, true},
+    // These are large enough for Winograd's way.
+    {{3, 14, 13, 32}, {5, 5, 32, 64}, {{1, 1}, Padding::same, {1, 1}}},
+    {{2, 17, 18, 64}, {5, 5, 64, 32}, {{1, 1}, Padding::valid, {1, 1}}},
+    {{3, 19, 21, 48}, {3, 3, 48, 32}, {{1, 1}, Padding::same, {1, 1}}},
+    {{2, 30, 27, 32}, {3, 3, 32, 80}, {{1, 1}, Padding::valid, {1, 1}}},
 };
 
 TEST(Conv2d, InFloat32IsTheSameAsInFloat64) {
@@ -82,6 +87,7 @@ TEST(Conv2d, DoesNotDependOnTheNumberOfThreads) {
       {{9, 12, 12, 24}, {5, 5, 24, 40}, {{1, 1}, Padding::same, {1, 1}}},
       {{7, 16, 16, 3}, {5, 5, 3, 64}, {{1, 1}, Padding::same, {1, 1}}},
       {{6, 8, 8, 64}, {5, 5, 64, 64}, {{1, 1}, Padding::same, {1, 1}}},
+      {{6, 13, 14, 32}, {3, 3, 32, 48}, {{1, 1}, Padding::same, {1, 1}}},
       {{5, 14, 14, 64}, {1, 1, 64, 96}, {{1, 1}, Padding::same, {1, 1}}},
       {{6, 30, 30, 32}, {3, 3, 32, 1}, {{1, 1}, Padding::same, {1, 1}}, true},
   };
@@ -158,29 +164,30 @@ TEST(Conv2d, SaysWhatDoesNotFit) {
 }
 
 TEST(FusedConv2d, AddsTheBiasAndCutsBelowZero) {
-  for (const auto type : {DType::float32, DType::float64}) {
-    Graph g;
-    const auto x = constant(g, random_values({7, 12, 12, 16}, 1).cast(type));
-    const auto w = constant(g, random_values({3, 3, 16, 5}, 2).cast(type));
-    const auto bias = constant(g, random_values({5}, 3, 0, 9).cast(type));
-    const auto fused = [&](const char* activation) {
-      return g
-          .add("fused_conv2d", {x, w, bias},
-               {{"strides", std::vector<std::int64_t>{1, 1}},
-                {"padding", "SAME"},
-                {"activation", activation}})
-          .output(0);
-    };
-    Threads intra(2);
-    const auto values =
-        run_graph({conv2d(x, w, {.padding = Padding::same}), bias, fused("none"), fused("relu")},
-                  {}, 0, intra);
-    for (std::int64_t i = 0; i < values[0].size(); ++i) {
-      const auto sum = values[0].at(i) + values[1].at(i % 5);
-      ASSERT_NEAR(values[2].at(i), sum, 1e-4);
-      ASSERT_NEAR(values[3].at(i), std::max(0.0, sum), 1e-4);
+  for (const auto type : {DType::float32, DType::float64})
+    for (const std::int64_t channels : {5, 32}) {
+      Graph g;
+      const auto x = constant(g, random_values({7, 12, 12, 32}, 1).cast(type));
+      const auto w = constant(g, random_values({3, 3, 32, channels}, 2).cast(type));
+      const auto bias = constant(g, random_values({channels}, 3, 0, 9).cast(type));
+      const auto fused = [&](const char* activation) {
+        return g
+            .add("fused_conv2d", {x, w, bias},
+                 {{"strides", std::vector<std::int64_t>{1, 1}},
+                  {"padding", "SAME"},
+                  {"activation", activation}})
+            .output(0);
+      };
+      Threads intra(2);
+      const auto values =
+          run_graph({conv2d(x, w, {.padding = Padding::same}), bias, fused("none"), fused("relu")},
+                    {}, 0, intra);
+      for (std::int64_t i = 0; i < values[0].size(); ++i) {
+        const auto sum = values[0].at(i) + values[1].at(i % channels);
+        ASSERT_NEAR(values[2].at(i), sum, 1e-4);
+        ASSERT_NEAR(values[3].at(i), std::max(0.0, sum), 1e-4);
+      }
     }
-  }
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "support/check_reference.h"
 #include "support/message_of.h"
 #include "support/threads.h"
+#include "troupe/ops/elementwise.h"
 #include "troupe/ops/simd/channel_kernels.h"
 #include "troupe/ops/simd/lrn_kernels.h"
 
@@ -25,6 +26,22 @@ Output of_training(const OutputList& x, const ReferenceCase& r) {
 
 Output of_given(const OutputList& x, const ReferenceCase& r) {
   return batch_norm_inference(x[0], x[1], x[2], x[3], x[4], r.number("epsilon"));
+}
+
+TEST(ReluBiasGrad, IsTheGradientOfAReluAndThatOfABias) {
+  for (const auto type : {DType::float32, DType::float64})
+    for (const Shape& shape : {Shape{1000, 5}, Shape{3, 40, 17, 64}, Shape{2, 3}}) {
+      Graph g;
+      const auto dy = constant(g, random_values(shape, 1).cast(type));
+      const auto y = relu(constant(g, random_values(shape, 2).cast(type)));
+      auto& both = g.add("relu_bias_grad", {dy, y});
+      const auto dx = g.add("relu_grad", {dy, y}).output(0);
+      const auto db = g.add("bias_add_grad", {dx}).output(0);
+      Threads intra(2);
+      const auto values = run_graph({both.output(0), both.output(1), dx, db}, {}, 0, intra);
+      EXPECT_TRUE(same_bits(values[0], values[2])) << shape;
+      expect_near(values[1], values[3], type == DType::float32 ? 1e-4 : 1e-12, "bias");
+    }
 }
 
 TEST(BiasAdd, HasTheValuesAndGradientsOfTensorFlow) {

@@ -8,6 +8,7 @@
 
 #include "support/check_gradient.h"
 #include "support/check_reference.h"
+#include "support/isa_levels.h"
 #include "support/message_of.h"
 #include "support/threads.h"
 #include "troupe/ops/simd/pooling_kernels.h"
@@ -86,6 +87,124 @@ TEST(Pooling, OfEveryInstructionSetGivesTheSame) {
     const auto wide = all(isa);
     for (int i = 0; i < 4; ++i) expect_near(wide[i], plain[i], 1e-6, simd::to_string(isa));
   }
+}
+
+/// A pooling that remembers its winners, and the one that looks for them again.
+class MaxPoolWinners : public testing::TestWithParam<simd::Isa> {
+ protected:
+  /// The maxima, and the gradient of the images, as `pool` and `gradient` compute them.
+  template <class Pool, class Gradient>
+  TensorList run(const simd::PoolingSizes& sizes, const Tensor& x, const Tensor& dy, Pool pool,
+                 Gradient gradient) const {
+    Tensor y(DType::float32, dy.shape()), winners(DType::uint8, dy.shape());
+    Tensor dx = Tensor::filled(DType::float32, x.shape(), 7);  // overwritten
+    const auto* in = x.read<float>().data();
+    auto* out = y.write<float>().data();
+    auto* places = winners.write<std::uint8_t>().data();
+    pool(sizes, in, out, places);
+    gradient(sizes, in, out, places, dy.read<float>().data(), dx.write<float>().data());
+    return {y, dx};
+  }
+
+  TensorList with_winners(const simd::PoolingSizes& sizes, bool relu, const Tensor& x,
+                          const Tensor& dy) const {
+    using namespace simd;
+    const auto forward = pick(v2::max_pool_winners<float>, v3::max_pool_winners<float>,
+                              v4::max_pool_winners<float>, GetParam());
+    const auto backward =
+        pick(v2::max_pool_winners_gradient<float>, v3::max_pool_winners_gradient<float>,
+             v4::max_pool_winners_gradient<float>, GetParam());
+    return run(
+        sizes, x, dy,
+        [&](auto& s, auto* in, auto* out, auto* places) { forward(s, relu, in, out, places); },
+        [&](auto& s, auto*, auto*, auto* places, auto* gradient, auto* to) {
+          backward(s, places, gradient, to);
+        });
+  }
+  TensorList with_maxima(const simd::PoolingSizes& sizes, const Tensor& x, const Tensor& dy) const {
+    return run(
+        sizes, x, dy,
+        [](auto& s, auto* in, auto* out, auto*) { TROUPE_PICK(max_pool<float>)
+                                                  (s, in, out); },
+        [](auto& s, auto* in, auto* out, auto*, auto* gradient, auto* to) {
+          TROUPE_PICK(max_pool_gradient<float>)(s, in, out, gradient, to);
+        });
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Isa, MaxPoolWinners, testing::ValuesIn(isa_levels()), isa_name);
+
+const simd::PoolingSizes kPoolings[] = {
+    {{8, 2, 2, 4, 0}, {6, 2, 2, 3, 0}, 32},  // each value under one window
+    {{7, 3, 2, 4, 1}, {9, 3, 2, 5, 1}, 23},  // up to four
+    {{7, 3, 1, 5, 0}, {6, 4, 1, 4, 1}, 5},   // up to twelve
+    {{8, 2, 3, 3, 0}, {9, 2, 4, 2, 0}, 17},  // some under none
+    {{5, 2, 2, 2, 0}, {5, 2, 2, 2, 0}, 1},   // the last ones under none
+};
+
+TEST_P(MaxPoolWinners, GivesWhatLookingForTheMaximaAgainGives) {
+  for (const auto& sizes : kPoolings) {
+    const auto x = random_values({sizes.rows.input, sizes.columns.input, sizes.channels}, 1, 0, 1,
+                                 DType::float32);
+    const auto dy = random_values({sizes.rows.output, sizes.columns.output, sizes.channels}, 2, 0,
+                                  1, DType::float32);
+    const auto got = with_winners(sizes, false, x, dy);
+    const auto wanted = with_maxima(sizes, x, dy);
+    EXPECT_EQ(got[0], wanted[0]);
+    EXPECT_EQ(got[1], wanted[1]);
+  }
+}
+
+TEST_P(MaxPoolWinners, AfterAReluHasNoGradientWhereThatCuts) {
+  const auto& sizes = kPoolings[1];
+  auto x = random_values({7, 9, 23}, 1, -0.5, 1, DType::float32);
+  for (auto& value : x.write<float>()) value = std::max(value, 0.0f);
+  const auto dy = random_values({4, 5, 23}, 2, 0, 1, DType::float32);
+  const auto got = with_winners(sizes, true, x, dy);
+  const auto wanted = with_maxima(sizes, x, dy);
+  EXPECT_EQ(got[0], wanted[0]);
+  for (std::int64_t i = 0; i < x.size(); ++i)
+    ASSERT_EQ(got[1].at(i), x.at(i) > 0 ? wanted[1].at(i) : 0) << i;
+}
+
+TEST_P(MaxPoolWinners, LetsTheFirstOfEqualValuesWinAndNoNan) {
+  const simd::PoolingSizes sizes{{2, 2, 2, 1, 0}, {2, 2, 2, 1, 0}, 3};
+  const auto nan = std::numeric_limits<float>::quiet_NaN();
+  const auto inf = std::numeric_limits<float>::infinity();
+  const auto x = Tensor::of<float>({2, 2, 3}, {1, 1, -inf,    //
+                                               2, nan, -inf,  //
+                                               2, 3, -inf,    //
+                                               0, 4, -inf});
+  const auto dy = Tensor::of<float>({1, 1, 3}, {10, 20, 30});
+  const auto got = with_winners(sizes, false, x, dy);
+  EXPECT_TRUE(std::isnan(got[0].at(1)));
+  EXPECT_THAT(got[1].read<float>(), ElementsAre(0, 0, 30, 10, 0, 0, 0, 0, 0, 0, 0, 0));
+}
+
+TEST(MaxPoolWinners, AddUpWhatReachesABias) {
+  Graph g;
+  const auto dy = constant(g, random_values({3, 7, 5, 6}, 1, 0, 1, DType::float32));
+  auto winners = Tensor(DType::uint8, {3, 7, 5, 6});
+  const auto places = winners.write<std::uint8_t>();
+  std::vector<double> sums(6);
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    places[i] = i % 5 == 0 ? simd::kNoWinner : static_cast<std::uint8_t>(i % 4);
+    if (i % 5 != 0) sums[i % 6] += dy.node().attributes.get<Tensor>("value").at(i);
+  }
+  const auto db =
+      run_graph(g.add("max_pool_winners_bias_grad", {dy, constant(g, winners)}).output(0));
+  for (int c = 0; c < 6; ++c) EXPECT_NEAR(db.at(c), sums[c], 1e-4);
+}
+
+TEST(MaxPoolWinners, SayWhatDoesNotFit) {
+  Graph g;
+  const auto x = placeholder(g, "x", DType::float32, {-1, 40, 40, 3});
+  const Attributes attributes{{"window", std::vector<std::int64_t>{16, 16}},
+                              {"strides", std::vector<std::int64_t>{16, 16}},
+                              {"padding", "SAME"},
+                              {"relu", false}};
+  EXPECT_EQ(message_of([&] { g.add("max_pool_winners", {x}, attributes); }),
+            "node 'max_pool_winners' (max_pool_winners): window is [16, 16], but may have at most "
+            "255 places; use max_pool");
 }
 
 TEST(Pooling, DoesNotDependOnTheNumberOfThreads) {

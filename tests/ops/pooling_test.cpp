@@ -122,12 +122,12 @@ class MaxPoolWinners : public testing::TestWithParam<simd::Isa> {
         });
   }
   TensorList with_maxima(const simd::PoolingSizes& sizes, const Tensor& x, const Tensor& dy) const {
+    const auto pool = TROUPE_PICK(max_pool<float>);
+    const auto way_back = TROUPE_PICK(max_pool_gradient<float>);
     return run(
-        sizes, x, dy,
-        [](auto& s, auto* in, auto* out, auto*) { TROUPE_PICK(max_pool<float>)
-                                                  (s, in, out); },
-        [](auto& s, auto* in, auto* out, auto*, auto* gradient, auto* to) {
-          TROUPE_PICK(max_pool_gradient<float>)(s, in, out, gradient, to);
+        sizes, x, dy, [&](auto& s, auto* in, auto* out, auto*) { pool(s, in, out); },
+        [&](auto& s, auto* in, auto* out, auto*, auto* gradient, auto* to) {
+          way_back(s, in, out, gradient, to);
         });
   }
 };

@@ -268,9 +268,10 @@ class FilterGradient final : public Kernel {
   struct Part {
     Part(const Convolution& c, const Shard& s, const Desc& layout) : shard(s) {
       const Description description(c, s.images, layout);
-      // With few channels oneDNN is fast in a layout of its own only: 4 times
-      // faster for 3 channels and 64, the two reorders included.
-      const auto desc = description.filter_gradient(c.in <= 3 && c.groups == 1);
+      // With 2 or 3 channels oneDNN is fast in a layout of its own only: 4 times
+      // faster for 3 channels and 64, the two reorders included. With one channel
+      // they cost more than they bring.
+      const auto desc = description.filter_gradient(c.in > 1 && c.in <= 3 && c.groups == 1);
       x = Operand(description.x, desc.src_desc());
       dy = Operand(description.y, desc.diff_dst_desc());
       sum = Scratch(desc.diff_weights_desc());

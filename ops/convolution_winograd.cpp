@@ -166,11 +166,11 @@ bool suits_winograd(const Convolution& c) {
   const auto plain = [](const Slide& s) { return s.stride == 1 && s.dilation == 1; };
   if (!plain(c.rows) || !plain(c.columns) || c.groups != 1) return false;
   if (c.rows.window != c.columns.window || (c.rows.window != 3 && c.rows.window != 5)) return false;
-  const auto channels = [](std::int64_t count) {
-    return count % WinogradSizes::kChannels == 0 && count >= kFewestWinogradChannels;
+  const auto fits = [](std::int64_t channels) {
+    return channels % WinogradSizes::kChannels == 0 && 32 <= channels && channels <= 256;
   };
-  if (!channels(c.in) || !channels(c.out)) return false;
-  return c.batch * sizes_of(c).tiles() >= std::max(c.in, c.out);
+  // Evaluating the filter must be worth it.
+  return fits(c.in) && fits(c.out) && 4 * c.batch * sizes_of(c).tiles() >= std::max(c.in, c.out);
 }
 
 KernelPtr winograd_convolution(const KernelInit& init, const Convolution& c,

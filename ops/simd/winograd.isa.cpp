@@ -1,5 +1,6 @@
 #include "troupe/ops/simd/winograd.h"
 
+#include "troupe/ops/simd/loops.h"
 #include "troupe/ops/simd/vectors.h"
 
 namespace troupe::simd::TROUPE_ISA {
@@ -103,26 +104,44 @@ struct Operand {
   std::int64_t step;
 };
 
+/// fn(0) to fn(kCount - 1), written out for the compiler: arrays that are indexed by
+/// nothing else are registers, without a detour through memory.
+template <int kCount, class Fn>
+TROUPE_INLINE void unrolled(Fn fn) {
+  if constexpr (kCount > 0) {
+    unrolled<kCount - 1>(fn);
+    fn(kCount - 1);
+  }
+}
+#define TROUPE_UNROLLED(i) [&](int i) __attribute__((always_inline))
+
 /// c = the product of two matrices, or with kAdd c + the product, of so many rows and vectors.
 template <bool kAdd, int kRows, int kVectors>
-void multiply_some(Operand a, Operand b, std::int64_t count, float* c, std::int64_t c_row) {
+void multiply_some(const Operand& left, const Operand& right, std::int64_t count, float* c,
+                   std::int64_t c_row) {
   Floats sum[kRows][kVectors];
-  for (int i = 0; i < kRows; ++i)
-    for (int v = 0; v < kVectors; ++v)
-      sum[i][v] = kAdd ? load(c + i * c_row + v * kLanes) : Floats{};
-  for (; count > 0; --count, a.from += a.step, b.from += b.step) {
-    Floats right[kVectors];
-    for (int v = 0; v < kVectors; ++v) right[v] = load(b.from + v * b.row);
-    for (int i = 0; i < kRows; ++i) {
-      const float left = a.from[i * a.row];
-      for (int v = 0; v < kVectors; ++v) sum[i][v] += left * right[v];
-    }
+  unrolled<kRows>(TROUPE_UNROLLED(i) {
+    unrolled<kVectors>(
+        TROUPE_UNROLLED(v) { sum[i][v] = kAdd ? load(c + i * c_row + v * kLanes) : Floats{}; });
+  });
+  const float* a = left.from;
+  const float* b = right.from;
+  const auto a_row = left.row, a_step = left.step, b_row = right.row, b_step = right.step;
+  for (; count > 0; --count, a += a_step, b += b_step) {
+    Floats values[kVectors];
+    unrolled<kVectors>(TROUPE_UNROLLED(v) { values[v] = load(b + v * b_row); });
+    unrolled<kRows>(TROUPE_UNROLLED(i) {
+      const float factor = a[i * a_row];
+      unrolled<kVectors>(TROUPE_UNROLLED(v) { sum[i][v] += factor * values[v]; });
+    });
   }
-  for (int i = 0; i < kRows; ++i)
-    for (int v = 0; v < kVectors; ++v) store(c + i * c_row + v * kLanes, sum[i][v]);
+  unrolled<kRows>(TROUPE_UNROLLED(i) {
+    unrolled<kVectors>(TROUPE_UNROLLED(v) { store(c + i * c_row + v * kLanes, sum[i][v]); });
+  });
 }
+#undef TROUPE_UNROLLED
 
-using MultiplySome = void (*)(Operand, Operand, std::int64_t, float*, std::int64_t);
+using MultiplySome = void (*)(const Operand&, const Operand&, std::int64_t, float*, std::int64_t);
 template <bool kAdd, int kVectors>
 constexpr MultiplySome kByRows[kMostRows] = {
     multiply_some<kAdd, 1, kVectors>, multiply_some<kAdd, 2, kVectors>,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "troupe/messages/payloads.h"
@@ -12,6 +13,9 @@ namespace troupe {
 class ElementStore {
  public:
   virtual ~ElementStore() = default;
+
+  /// Throws invalid_argument for an element that put() could not keep.
+  virtual void check(const Element&) const {}
 
   virtual void put(Element element) = 0;
 
@@ -25,6 +29,13 @@ class ElementStore {
 
   /// Elements that stay behind as long as more may come.
   virtual std::int64_t floor() const { return 0; }
+
+  /// For a store whose elements leave in groups, whatever number a dequeue asks for:
+  /// how many take() gives now, 0 while no group may leave. `closed`: no more come.
+  virtual std::optional<std::int64_t> next_group(bool /*closed*/) { return std::nullopt; }
+
+  /// Whether nothing can leave before more have come in.
+  virtual bool stuck() const { return size() <= floor(); }
 };
 
 }  // namespace troupe

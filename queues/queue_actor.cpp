@@ -41,10 +41,14 @@ auto done_with(caf::typed_response_promise<caf::ok_atom> promise) {
   };
 }
 
-Stacker::behavior_type stacker() {
-  return {[](ElementBlock& taken) {
-    return answer([&] { return Batch{taken.sequence, stack_elements(taken.elements)}; });
-  }};
+/// The batch that elements make.
+Batch stack(const ElementBlock& taken, const std::optional<Padding>& padding) {
+  return {taken.sequence,
+          padding ? stack_padded(taken.elements, *padding) : stack_elements(taken.elements)};
+}
+
+Stacker::behavior_type stacker(const std::optional<Padding>& padding) {
+  return {[padding](ElementBlock& taken) { return answer([&] { return stack(taken, padding); }); }};
 }
 
 /// Answers a dequeue with what was taken for it. Once there is a stacker all batches
@@ -55,9 +59,13 @@ void deliver(Self self, caf::typed_response_promise<Batch>& promise, ElementBloc
   if (taken.elements.empty()) {
     promise.deliver(Batch{taken.sequence, q.core->no_rows()});
   } else if (!q.stacker && taken.elements.size() * byte_size(taken.elements[0]) < kLargeBytes) {
-    promise.deliver(Batch{taken.sequence, stack_elements(taken.elements)});
+    try {
+      promise.deliver(stack(taken, q.core->padding()));
+    } catch (...) {
+      promise.deliver(current_fault());
+    }
   } else {
-    if (!q.stacker) q.stacker = self->spawn(stacker);
+    if (!q.stacker) q.stacker = self->spawn(stacker, q.core->padding());
     promise.delegate(q.stacker, std::move(taken));
   }
 }
@@ -76,6 +84,7 @@ Queue::behavior_type queue_behavior(Self self, std::string kind, QueueOptions op
   self->set_down_handler([self](const caf::down_msg& down) {
     self->state.watched.erase(down.source);
     self->state.core->lost(down.source, down.reason);
+    set_timer(self);
   });
   on_tick(self, [self] {
     self->state.timer.reset();
@@ -116,6 +125,7 @@ Queue::behavior_type queue_behavior(Self self, std::string kind, QueueOptions op
         const auto producer = caf::actor_cast<caf::actor_addr>(self->current_sender());
         auto promise = self->make_response_promise<caf::ok_atom>();
         self->state.core->detach(producer, reason, done_with(promise));
+        set_timer(self);
         return promise;
       },
       [self](caf::close_atom, const CloseRequest& request) -> caf::result<caf::ok_atom> {

@@ -50,7 +50,7 @@ void QueueCore::dequeue(const DequeueRequest& request, caf::actor_addr client, T
                       " elements"));
   for (std::size_t c = 0; c < options_.components.size(); ++c) {
     const auto& spec = options_.components[c].spec;
-    if (request.count != 1 && !spec.shape.known())
+    if (request.count != 1 && !options_.padding && !spec.shape.known())
       return done(fault(Code::invalid_argument, title_, ": ", component_name(c), " is ", spec,
                         ", and elements whose shapes may differ leave one at a time"));
   }
@@ -86,6 +86,7 @@ void QueueCore::attach(const caf::actor_addr& producer, Done done) {
     return done(fault(Code::invalid_argument, title_, ": a producer without an address attached"));
   if (closing_) return done(closed_fault());
   if (producers_.insert(producer).second) ++attached_;
+  look_for_producers();
   done({});
 }
 
@@ -97,6 +98,7 @@ void QueueCore::detach(const caf::actor_addr& producer, const CloseReason& reaso
   const bool last = producers_.empty() && attached_ >= options_.producers;
   if (!closing_ && (reason.failed() || last))
     close({.cancel_pending = reason.failed(), .reason = reason}, [](const caf::error&) {});
+  look_for_producers();
   done({});
 }
 
@@ -130,6 +132,7 @@ std::optional<QueueCore::TimePoint> QueueCore::next_deadline() const {
   };
   consider(enqueues_);
   consider(dequeues_);
+  if (abandoned_ && (!next || *abandoned_ < *next)) next = abandoned_;
   return next;
 }
 
@@ -154,7 +157,25 @@ void QueueCore::expire() {
       put_back(waiting);
     }
   std::erase_if(dequeues_, due);
+  if (abandoned_ && *abandoned_ <= now) {
+    const auto words =
+        fault(Code::failed_precondition, title_, " has no producer: ", attached_, " of ",
+              options_.producers, " have ever attached, and none did for ",
+              options_.producer_patience.count(), " ms: has whoever fills it been started?");
+    for (auto& waiting : dequeues_) {
+      put_back(waiting);
+      waiting.done(words);
+    }
+    dequeues_.clear();
+  }
   flush();
+}
+
+void QueueCore::look_for_producers() {
+  if (dequeues_.empty() || closing_ || !producers_.empty())
+    abandoned_.reset();
+  else if (!abandoned_)
+    abandoned_ = deadline_of(options_.producer_patience);
 }
 
 void QueueCore::end() {
@@ -175,6 +196,7 @@ void QueueCore::flush() {
       std::ranges::any_of(enqueues_, [](const auto& waiting) { return !waiting.closes; });
   blocked_on_full_.update(enqueues_wait, now_);
   blocked_on_empty_.update(!dequeues_.empty(), now_);
+  look_for_producers();
 }
 
 bool QueueCore::advance_enqueues() {
@@ -208,8 +230,8 @@ bool QueueCore::admit(WaitingEnqueue& waiting) {
     std::uint64_t bytes = 0;
     for (auto i = waiting.next; i < end; ++i) bytes += byte_size(waiting.elements[i]);
     if (!fits(end - waiting.next, bytes)) {
-      // At or below the floor nothing leaves, so there will never be more room.
-      if (store_->size() > store_->floor()) return false;
+      // Nothing leaves, so there will never be more room.
+      if (!store_->stuck()) return false;
       waiting.done(never_fits(waiting));
       return true;
     }
@@ -231,13 +253,15 @@ bool QueueCore::advance_dequeues() {
   bool moved = false;
   while (!dequeues_.empty()) {
     auto& head = dequeues_.front();
-    const auto count = static_cast<std::size_t>(head.request.count);
-    while (head.taken.size() < count && may_take()) {
+    const auto group = store_->next_group(closed_);
+    const auto count = static_cast<std::size_t>(group.value_or(head.request.count));
+    while (head.taken.size() < count && (group || may_take())) {
       head.taken.push_back(store_->take());
       bytes_ -= byte_size(head.taken.back());
       moved = true;
     }
-    if (head.taken.size() == count || (closed_ && head.request.up_to && !head.taken.empty())) {
+    const bool complete = head.taken.size() == count && count > 0;
+    if (complete || (closed_ && head.request.up_to && !head.taken.empty())) {
       deliver(head);
     } else if (closed_) {
       put_back(head);
@@ -274,6 +298,7 @@ void QueueCore::check(const std::vector<Element>& elements) {
       fail(Code::invalid_argument, title_, ": element ", i, " of the block has ", element.size(),
            " components, but ", width, " are needed");
     for (std::size_t c = 0; c < width; ++c) check_component(element, i, c);
+    store_->check(element);
     if (options_.capacity_bytes > 0 && byte_size(element) > options_.capacity_bytes)
       fail(Code::resource_exhausted, title_, ": element ", i, " of the block has ",
            byte_size(element), " bytes, but the queue holds ", options_.capacity_bytes,
@@ -338,8 +363,12 @@ std::chrono::nanoseconds QueueCore::Stopwatch::read(const Now& now) const {
 
 TensorList QueueCore::no_rows() const {
   TensorList components;
-  for (const auto& component : options_.components)
-    components.emplace_back(component.spec.dtype, component.spec.shape.with_first(0));
+  for (const auto& component : options_.components) {
+    auto shape = component.spec.shape.with_first(0);
+    for (int axis = 1; axis < shape.rank(); ++axis)
+      if (shape[axis] == Shape::kUnknown) shape.set(axis, 0);
+    components.emplace_back(component.spec.dtype, shape);
+  }
   return components;
 }
 

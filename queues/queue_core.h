@@ -15,6 +15,7 @@
 
 #include "troupe/messages/payloads.h"
 #include "troupe/queues/element_store.h"
+#include "troupe/queues/stack_padded.h"
 
 namespace troupe {
 
@@ -35,6 +36,12 @@ struct QueueOptions {
   std::int64_t producers = 1;
   /// What every element must look like. Empty: like the first one that comes.
   std::vector<QueueComponent> components;
+  /// How a batch is made of elements whose sizes differ. Without it such elements
+  /// leave one at a time.
+  std::optional<Padding> padding;
+  /// How long dequeues may wait while no producer is attached; then they fail with
+  /// failed_precondition. kForever suits a queue that is filled without attaching.
+  Timeout producer_patience = kForever;
 };
 
 /// What all queues have in common, without the actor around it: two lists of
@@ -85,7 +92,8 @@ class QueueCore {
   /// the queue closes with that failure.
   void lost(const caf::actor_addr& actor, const caf::error& reason);
 
-  /// Answers deadline_exceeded to the requests whose time has run out.
+  /// Answers deadline_exceeded to the requests whose time has run out, and
+  /// failed_precondition to dequeues that have waited for a producer for too long.
   void expire();
   /// When expire() has something to do.
   std::optional<TimePoint> next_deadline() const;
@@ -96,6 +104,8 @@ class QueueCore {
   QueueStatus status() const;
   /// The components of a batch without elements.
   TensorList no_rows() const;
+  /// The batch that these elements make.
+  const std::optional<Padding>& padding() const { return options_.padding; }
 
  private:
   struct WaitingEnqueue {
@@ -138,6 +148,8 @@ class QueueCore {
   void deliver(WaitingDequeue& waiting);
 
   std::optional<TimePoint> deadline_of(Timeout timeout) const;
+  /// Notes since when dequeues wait although no producer is attached.
+  void look_for_producers();
   caf::error closed_fault() const;
   caf::error never_fits(const WaitingEnqueue& waiting) const;
   caf::error insufficient(const WaitingDequeue& waiting) const;
@@ -152,6 +164,7 @@ class QueueCore {
   std::deque<WaitingDequeue> dequeues_;
   std::set<caf::actor_addr> producers_;
   std::int64_t attached_ = 0;  // producers, ever
+  std::optional<TimePoint> abandoned_;  // when dequeues without a producer are given up
   std::uint64_t bytes_ = 0;
   bool closing_ = false;  // a close is in the list, or in force
   bool closed_ = false;

@@ -1,5 +1,6 @@
 #include "troupe/actors/decoders/ordered_merge.h"
 
+#include <algorithm>
 #include <caf/actor.hpp>
 #include <caf/actor_cast.hpp>
 #include <caf/system_messages.hpp>
@@ -11,14 +12,21 @@
 namespace troupe {
 namespace {
 
-using Self = Queue::stateful_pointer<OrderedMergeState>;
+using Self = OrderedMerge::stateful_pointer<OrderedMergeState>;
+using Lane = OrderedMergeState::Lane;
+
+Lane& lane_of(OrderedMergeState& m, const caf::actor_addr& producer) {
+  const auto found = m.lane_of.find(producer);
+  return m.lanes[found == m.lane_of.end() ? 0 : found->second];
+}
 
 /// Takes no more blocks, gives back those that wait, and tells the queue.
 void end(Self self, const CloseReason& reason) {
   auto& m = self->state;
   if (m.end) return;
   m.end = fault(Code::cancelled, "the ordered merge is closed: ", reason.message);
-  for (auto& [sequence, held] : std::exchange(m.held, {})) held.promise.deliver(m.end);
+  for (auto& lane : m.lanes)
+    for (auto& [sequence, held] : std::exchange(lane.held, {})) held.promise.deliver(m.end);
   self->request(m.queue, caf::infinite, detach_atom_v, reason)
       .then([](caf::ok_atom) {}, [](const caf::error&) {});
 }
@@ -26,17 +34,23 @@ void end(Self self, const CloseReason& reason) {
 /// Passes on the block whose turn it is.
 void pass_on(Self self) {
   auto& m = self->state;
-  const auto first = m.held.begin();
-  if (m.enqueuing || first == m.held.end() || first->first != m.next) return;
+  if (m.enqueuing || m.end) return;
+  const auto over = [](const Lane& lane) { return lane.ended() && lane.held.empty(); };
+  if (std::ranges::all_of(m.lanes, over)) return;
+  while (over(m.lanes[m.turn])) m.turn = (m.turn + 1) % m.lanes.size();
+  auto& lane = m.lanes[m.turn];
+  const auto first = lane.held.begin();
+  if (first == lane.held.end() || first->first != lane.next) return;
   auto held = std::move(first->second);
-  m.held.erase(first);
+  lane.held.erase(first);
   m.enqueuing = true;
   self->request(m.queue, caf::infinite, enqueue_atom_v, std::move(held.block), held.options)
       .then(
           [self, promise = held.promise](caf::ok_atom) mutable {
             auto& m = self->state;
             m.enqueuing = false;
-            ++m.next;
+            ++m.lanes[m.turn].next;
+            m.turn = (m.turn + 1) % m.lanes.size();
             promise.deliver(caf::ok_atom_v);
             pass_on(self);
           },
@@ -50,23 +64,26 @@ void pass_on(Self self) {
 
 void leave(Self self, const CloseReason& reason) {
   const auto& m = self->state;
-  const bool last = m.producers.empty() && m.attached >= m.expected;
-  if (reason.failed() || last) end(self, reason);
+  if (reason.failed() || std::ranges::all_of(m.lanes, &Lane::ended))
+    end(self, reason);
+  else
+    pass_on(self);  // it may be another lane's turn
 }
 
 }  // namespace
 
 OrderedMergeState::~OrderedMergeState() {
-  for (auto& [sequence, waiting] : held)
-    waiting.promise.deliver(fault(Code::cancelled, "the ordered merge has been stopped"));
+  for (auto& lane : lanes)
+    for (auto& [sequence, waiting] : lane.held)
+      waiting.promise.deliver(fault(Code::cancelled, "the ordered merge has been stopped"));
 }
 
-Queue::behavior_type ordered_merge(Self self, Queue queue, std::int64_t decoders) {
+OrderedMerge::behavior_type ordered_merge(Self self, Queue queue,
+                                          std::vector<std::int64_t> decoders) {
   self->state.queue = std::move(queue);
-  self->state.expected = decoders;
+  for (const auto expected : decoders) self->state.lanes.emplace_back().expected = expected;
   self->set_down_handler([self](const caf::down_msg& down) {
-    auto& m = self->state;
-    if (m.producers.erase(down.source) == 0) return;
+    if (lane_of(self->state, down.source).producers.erase(down.source) == 0) return;
     const auto error = down.reason ? to_error(down.reason) : Error(Code::unavailable, "it quit");
     leave(self, {error.code(), text("a decoder ended without a word: ", error.what())});
   });
@@ -75,11 +92,12 @@ Queue::behavior_type ordered_merge(Self self, Queue queue, std::int64_t decoders
              const EnqueueOptions& options) -> caf::result<caf::ok_atom> {
         auto& m = self->state;
         if (m.end) return m.end;
+        auto& lane = lane_of(m, caf::actor_cast<caf::actor_addr>(self->current_sender()));
         const auto sequence = block.sequence;
-        if (sequence < m.next || m.held.count(sequence) > 0)
+        if (sequence < lane.next || lane.held.count(sequence) > 0)
           return fault(Code::invalid_argument, "block ", sequence, " came twice");
         auto promise = self->make_response_promise<caf::ok_atom>();
-        m.held.emplace(sequence, OrderedMergeState::Held{std::move(block), options, promise});
+        lane.held.emplace(sequence, OrderedMergeState::Held{std::move(block), options, promise});
         pass_on(self);
         return promise;
       },
@@ -92,10 +110,12 @@ Queue::behavior_type ordered_merge(Self self, Queue queue, std::int64_t decoders
         const auto producer = self->current_sender();  // a promise takes the sender away
         if (!producer)
           return fault(Code::invalid_argument, "a decoder without an address attached");
-        if (!m.producers.insert(caf::actor_cast<caf::actor_addr>(producer)).second)
-          return caf::ok_atom_v;
+        const auto address = caf::actor_cast<caf::actor_addr>(producer);
+        auto& lane = lane_of(m, address);
+        if (!lane.producers.insert(address).second) return caf::ok_atom_v;
+        ++lane.attached;
         self->monitor(caf::actor_cast<caf::actor>(producer));
-        if (m.attached++ > 0) return caf::ok_atom_v;
+        if (std::exchange(m.joined, true)) return caf::ok_atom_v;
         auto promise = self->make_response_promise<caf::ok_atom>();
         self->request(m.queue, caf::infinite, attach_atom_v)
             .then([promise](caf::ok_atom) mutable { promise.deliver(caf::ok_atom_v); },
@@ -105,7 +125,7 @@ Queue::behavior_type ordered_merge(Self self, Queue queue, std::int64_t decoders
       [self](detach_atom, const CloseReason& reason) -> caf::result<caf::ok_atom> {
         auto& m = self->state;
         const auto producer = caf::actor_cast<caf::actor_addr>(self->current_sender());
-        if (m.producers.erase(producer) == 0)
+        if (lane_of(m, producer).producers.erase(producer) == 0)
           return fault(Code::failed_precondition, "an actor that is not attached detached");
         leave(self, reason);
         return caf::ok_atom_v;
@@ -114,6 +134,10 @@ Queue::behavior_type ordered_merge(Self self, Queue queue, std::int64_t decoders
         return self->delegate(self->state.queue, caf::close_atom_v, request);
       },
       [self](status_atom) { return self->delegate(self->state.queue, status_atom_v); },
+      [self](join_atom, const caf::actor& producer, std::uint32_t lane) {
+        if (lane < self->state.lanes.size())
+          self->state.lane_of[caf::actor_cast<caf::actor_addr>(producer)] = lane;
+      },
   };
 }
 

@@ -6,10 +6,16 @@
 #include <cstdint>
 #include <map>
 #include <set>
+#include <vector>
 
 #include "troupe/messages/protocol.h"
 
 namespace troupe {
+
+/// A queue that lets blocks in by their numbers.
+///   (join, producer, lane)   the producer's blocks are of that lane; before it attaches.
+///                            Who is not mentioned is of lane 0
+using OrderedMerge = Queue::extend<caf::reacts_to<join_atom, caf::actor, std::uint32_t>>;
 
 /// The state of an ordered merge.
 struct OrderedMergeState {
@@ -19,18 +25,26 @@ struct OrderedMergeState {
     EnqueueOptions options;
     caf::typed_response_promise<caf::ok_atom> promise;
   };
+  /// The decoders of one reader.
+  struct Lane {
+    std::map<std::uint64_t, Held> held;  // blocks whose turn has not come, by sequence
+    std::uint64_t next = 0;
+    std::set<caf::actor_addr> producers;
+    std::int64_t attached = 0;  // producers, ever
+    std::int64_t expected = 1;
+    bool ended() const { return producers.empty() && attached >= expected; }
+  };
 
   OrderedMergeState() = default;  // not an aggregate: CAF would fill it with the actor
   /// Nobody waits for ever on a merge that is gone.
   ~OrderedMergeState();
 
   Queue queue;
-  std::map<std::uint64_t, Held> held;  // blocks whose turn has not come, by sequence
-  std::uint64_t next = 0;
+  std::vector<Lane> lanes;
+  std::size_t turn = 0;  // whose block is the next
+  std::map<caf::actor_addr, std::size_t> lane_of;
+  bool joined = false;  // the queue knows us as a producer
   bool enqueuing = false;
-  std::set<caf::actor_addr> producers;
-  std::int64_t attached = 0;  // producers, ever
-  std::int64_t expected = 1;
   caf::error end;  // why no more blocks are taken
 };
 
@@ -38,9 +52,11 @@ struct OrderedMergeState {
 /// without a gap: with it, several decoders give the same order as one. It is
 /// spoken to like the queue itself; a block is answered when the queue has it.
 ///
-/// `decoders` is how many will attach; to the queue, the merge is one producer.
-/// At most one block for each decoder waits here, so the memory is bounded.
-Queue::behavior_type ordered_merge(Queue::stateful_pointer<OrderedMergeState> self, Queue queue,
-                                   std::int64_t decoders);
+/// The decoders of one reader are a lane, and `decoders` says how many will attach
+/// in each. Lanes take turns, a block each, until they end. To the queue, the merge
+/// is one producer. At most one block for each decoder waits here, so the memory is
+/// bounded.
+OrderedMerge::behavior_type ordered_merge(OrderedMerge::stateful_pointer<OrderedMergeState> self,
+                                          Queue queue, std::vector<std::int64_t> decoders);
 
 }  // namespace troupe

@@ -2,11 +2,16 @@
 
 #include <utility>
 
+#include "troupe/queues/stack_elements.h"
+
 namespace troupe {
 
 TupleDecoder::TupleDecoder(std::vector<std::shared_ptr<RecordDecoder>> streams,
-                           std::shared_ptr<BadRecords> bad)
-    : streams_(std::move(streams)), bad_(std::move(bad)), width_(components().size()) {}
+                           std::shared_ptr<BadRecords> bad, ElementSteps steps)
+    : streams_(std::move(streams)),
+      bad_(std::move(bad)),
+      steps_(std::move(steps)),
+      width_(components().size()) {}
 
 std::vector<QueueComponent> TupleDecoder::components() const {
   std::vector<QueueComponent> all;
@@ -29,21 +34,48 @@ ElementBlock TupleDecoder::decode(const RecordBlock& block) {
   out.elements.resize(block.count());
   for (auto& element : out.elements) element.reserve(width_);
   std::vector<bool> left_out;
-  for (std::size_t s = 0; s < streams_.size(); ++s) {
-    const auto& run = block.streams[s];
-    streams_[s]->decode_run(run, out.elements, [&](std::size_t i, const Error& error) {
-      if (!bad_) throw error;
+  const auto refuse = [&](std::size_t i, std::size_t stream, const Error& error) {
+    if (!bad_) throw error;
+    left_out.resize(block.count());
+    if (left_out[i]) return;  // bad in a stream before this one, too
+    const auto& run = block.streams[stream];
+    bad_->skip(error, {run.begin(i), run.end(i)});
+    left_out[i] = true;
+  };
+  for (std::size_t s = 0; s < streams_.size(); ++s)
+    streams_[s]->decode_run(block.streams[s], out.elements,
+                            [&](std::size_t i, const Error& error) { refuse(i, s, error); });
+  if (!steps_.steps.empty())
+    for (std::size_t i = 0; i < block.count(); ++i) {
+      if (!left_out.empty() && left_out[i]) continue;
+      bool kept = false;
+      try {
+        kept = apply_steps(steps_.steps, out.elements[i], block.streams[0].place(i));
+      } catch (const Error& error) {
+        refuse(i, 0, error);
+      }
+      if (kept) continue;
       left_out.resize(block.count());
-      if (left_out[i]) return;  // bad in a stream before this one, too
-      bad_->skip(error, {run.begin(i), run.end(i)});
       left_out[i] = true;
-    });
-  }
+    }
   std::size_t kept = 0;
   for (std::size_t i = 0; i < left_out.size(); ++i)
     if (!left_out[i]) std::swap(out.elements[kept++], out.elements[i]);
   if (!left_out.empty()) out.elements.resize(kept);
+  if (steps_.block_bytes > 0) check_size(block, out.elements);
   return out;
+}
+
+void TupleDecoder::check_size(const RecordBlock& block,
+                              const std::vector<Element>& elements) const {
+  std::uint64_t bytes = 0;
+  for (const auto& element : elements) bytes += byte_size(element);
+  if (bytes > steps_.block_bytes)
+    fail(Code::resource_exhausted, block.streams[0].place(0), ": the elements of ", elements.size(),
+         " records from there on have ", bytes, " bytes, but a decoder may hold ",
+         steps_.block_bytes,
+         ": let fewer records move together (DecodeOptions::block_records), or allow more "
+         "(DecodeOptions::decoded_bytes)");
 }
 
 }  // namespace troupe

@@ -17,12 +17,17 @@ struct BatchIterator::State {
 BatchIterator::BatchIterator(const Batches& batches, ThreadBudget threads)
     : state_(std::make_unique<State>(batches, threads)) {}
 
-BatchIterator::~BatchIterator() = default;
+BatchIterator::~BatchIterator() {
+  constexpr std::chrono::seconds kPatience{30};
+  stop(kPatience);
+}
 
-std::optional<Batch> BatchIterator::next() {
+std::optional<Batch> BatchIterator::next(Timeout timeout) {
+  if (!state_) fail(Code::cancelled, "the batches have been stopped");
   DequeueRequest request;
   request.count = state_->batches.rows();
   request.up_to = state_->batches.remainder() == Remainder::keep;
+  request.timeout = timeout;
   caf::scoped_actor self{state_->troupe.system()};
   std::optional<Batch> batch;
   std::optional<Error> failure;
@@ -31,6 +36,18 @@ std::optional<Batch> BatchIterator::next() {
                [&](caf::error& error) { failure = to_error(error); });
   if (failure && failure->code() != Code::out_of_range) throw *failure;
   return batch;
+}
+
+std::vector<std::string> BatchIterator::stop(std::chrono::milliseconds deadline) {
+  if (!state_) return {};
+  // A handle keeps the thread of a detached actor, and the system waits for it.
+  state_->running = {};
+  auto left = state_->troupe.stop(deadline);
+  if (left.empty())
+    state_.reset();
+  else
+    (void)state_.release();  // its actors may still run: there is no way to take their memory
+  return left;
 }
 
 }  // namespace troupe

@@ -8,10 +8,12 @@
 #include <utility>
 #include <vector>
 
+#include "troupe/actors/decoders/element_step.h"
 #include "troupe/actors/decoders/record_decoder.h"
 #include "troupe/actors/readers/record_source.h"
 #include "troupe/messages/protocol.h"
 #include "troupe/ops/graph.h"
+#include "troupe/queues/bucket_store.h"
 
 namespace troupe {
 
@@ -30,12 +32,25 @@ struct DecodeOptions {
   std::size_t block_bytes = std::size_t{1} << 20;  ///< ... or about so many bytes
   std::int64_t skip_bad_records = 0;  ///< so many may be left out before it is a failure
   std::string quarantine{};           ///< a file for those that are left out; "" for none
+  /// Where the sizes of elements vary: the most bytes that the elements of one block,
+  /// which one decoder holds, may have.
+  std::uint64_t decoded_bytes = std::uint64_t{64} << 20;
+};
+
+struct BufferOptions {
+  std::int64_t capacity = 1'024;     ///< elements in the queue
+  std::uint64_t capacity_bytes = 0;  ///< bytes of these elements; 0: no bound of its own, but
+                                     ///< kVariableBytes where their sizes vary
 };
 
 struct ShuffleOptions {
   std::int64_t capacity = 10'000;          ///< elements in the queue
   std::int64_t min_after_dequeue = 1'000;  ///< while data come, so many stay behind to choose from
+  std::uint64_t capacity_bytes = 0;        ///< as in BufferOptions
 };
+
+/// What a queue may hold where nobody has said so and the sizes of elements vary.
+inline constexpr std::uint64_t kVariableBytes = std::uint64_t{256} << 20;
 
 // A pipeline is described by values and wired by their types: records must be
 // decoded before they can be shuffled, and examples put in batches before a
@@ -92,58 +107,128 @@ DecoderFactory idx_pixels(const std::string& file);
 /// Values of an IDX file as int64.
 DecoderFactory idx_labels(const std::string& file);
 
+struct PadOptions {
+  /// What fills up smaller elements: one value for each component, or one for all.
+  /// Strings are filled up with empty ones.
+  std::vector<double> values{0};
+  /// The most that a padded batch may take; a larger one is an error.
+  std::uint64_t batch_bytes = std::uint64_t{256} << 20;
+};
+
+struct BucketOptions {
+  /// Ascending. Bucket i takes lengths below boundaries[i], the last one all others.
+  std::vector<std::int64_t> boundaries{};
+  /// Rows of the batches of each bucket: one more than there are boundaries.
+  std::vector<std::int64_t> batch_sizes{};
+  /// Of an element. By default its first extent that may vary.
+  ElementLength length{};
+  PadOptions padding{};
+};
+
+/// Makes another element of one. Decoders call it, several at the same time.
+using ElementMap = std::function<Element(Element)>;
+/// Whether an element is kept. Decoders call it, several at the same time.
+using ElementFilter = std::function<bool(const Element&)>;
+
+class FeedState;
+class Feed;
+
 /// A stream of tuples of tensors.
 class Examples {
  public:
+  /// Every element changed by `change`, in the decoders and in parallel.
+  /// `components` is what it makes of them, where that is not what it gets. What it
+  /// throws is a bad record, with file and line.
+  Examples map(ElementMap change, std::vector<TensorSpec> components = {}) const;
+  /// Only the elements of which `keep` says so; asked in the decoders, in parallel.
+  Examples filter(ElementFilter keep) const;
+
   /// In random order, by a random shuffle queue.
   Examples shuffle(const ShuffleOptions& options) const;
-  /// In the order of the decoders, or of the records if in_order(), by a FIFO
-  /// queue of this many elements.
-  Examples buffer(std::int64_t capacity) const;
-  /// `rows` examples stacked along a new first axis.
+  /// In the order of the decoders, or of the records if in_order(), by a FIFO queue.
+  Examples buffer(const BufferOptions& options) const;
+  Examples buffer(std::int64_t capacity) const { return buffer(BufferOptions{capacity, 0}); }
+  /// `rows` examples stacked along a new first axis. Throws invalid_argument when
+  /// their sizes vary.
   Batches batch(std::int64_t rows, Remainder remainder) const;
+  /// The same for elements whose sizes vary: each is filled up, behind its last value
+  /// along every axis, to the largest of its batch.
+  Batches padded_batch(std::int64_t rows, Remainder remainder,
+                       const PadOptions& options = {}) const;
+  /// Padded batches of elements of like lengths. The queue holds one batch less a row
+  /// for every bucket at least; the remainder rule is that of each bucket.
+  Batches bucket_by_length(const BucketOptions& options, Remainder remainder) const;
+
+  const std::vector<TensorSpec>& components() const;
 
  private:
   friend class Records;
   friend class Batches;
-  struct Description {
-    explicit Description(Records r) : records(std::move(r)) {}
-    Records records;
-    std::vector<DecoderFactory> decoders;
-    DecodeOptions decoding;
-    bool shuffled = false;
-    ShuffleOptions queue;
-    bool ordered = false;
-    std::vector<TensorSpec> components;
-  };
+  friend class Feed;
+  friend Examples join(const std::vector<Examples>& streams);
+  struct Branch;
+  struct Description;
   explicit Examples(std::shared_ptr<const Description> d) : d_(std::move(d)) {}
+  /// A copy to change; map and filter come before the queue.
+  std::shared_ptr<Description> copy() const;
+  void check_padding(const PadOptions& options) const;
+  std::shared_ptr<Description> add_step(const char* what, ElementStep step) const;
   std::shared_ptr<const Description> d_;
+};
+
+/// Several streams into one queue, each with a reader and decoders of its own. Their
+/// elements come as they are ready, or block by block in turn when in_order(). An
+/// extent that is not the same in all of them is then unknown. Throws
+/// invalid_argument when elements of one cannot stand beside those of another.
+Examples join(const std::vector<Examples>& streams);
+
+/// The most bytes that data take on their way, stage by stage. Records that are
+/// larger than half of the buffer that they are read into come on top, and so does
+/// what the decoders need while they work.
+struct MemoryBound {
+  std::uint64_t readers = 0;   ///< records read ahead, and those that the decoders hold
+  std::uint64_t decoders = 0;  ///< elements that wait for room in the queue; feeds
+  std::uint64_t queue = 0;     ///< elements inside, and those that a batch is made of
+  std::uint64_t batches = 0;   ///< stacked, on their way to the replicas, and with them
+  std::uint64_t total() const { return readers + decoders + queue + batches; }
 };
 
 /// A stream of batches: what trains a model.
 class Batches {
  public:
+  /// Of a full batch; with buckets, of the largest one.
   std::int64_t rows() const { return rows_; }
   Remainder remainder() const { return remainder_; }
   /// dtype and shape of one example's components.
-  const std::vector<TensorSpec>& components() const { return d_->components; }
+  const std::vector<TensorSpec>& components() const;
 
   /// The same with elements in the order of the records, whatever the number of
   /// decoders; shuffling then depends on the seed alone.
   Batches in_order() const;
 
-  /// Two lines for people: where the data come from and how they go.
+  /// Batches that each replica holds, beside the one that it works on, so that
+  /// neither stacking nor the way to its device is waited for: 1 unless said.
+  Batches prefetch(std::int64_t batches) const;
+  std::int64_t prefetched() const { return prefetch_; }
+
+  /// A few lines for people: where the data come from and how they go, and warnings.
   std::string describe() const;
-  /// Bytes that data on their way to this many replicas may take at most.
-  std::uint64_t memory_bound(int replicas) const;
-  std::int64_t epoch_examples() const { return d_->records.count(); }
-  std::int64_t total_examples() const { return d_->records.total(); }
+  /// What is allowed, but is hardly meant: a shuffle among fewer elements than a batch.
+  std::vector<std::string> warnings() const;
+  /// What data on their way to this many replicas may take at most. The declared
+  /// sizes hold: where the sizes of elements vary, exceeding one is an error.
+  MemoryBound memory(int replicas) const;
+  std::uint64_t memory_bound(int replicas) const { return memory(replicas).total(); }
+  /// Examples of one pass, and of all; 0 when it is not known or has no end.
+  std::int64_t epoch_examples() const;
+  std::int64_t total_examples() const;
 
   struct Running {
-    std::vector<std::pair<std::string, Decoder>> decoders;
+    std::vector<std::pair<std::string, Reader>> readers;
+    std::vector<std::pair<std::string, Decoder>> decoders;  ///< and feeds
     Queue queue;
   };
-  /// Spawns reader, decoders and queue, with `prefix` in front of their names.
+  /// Spawns readers, decoders and queue, with `prefix` in front of their names.
   /// Nothing moves until the decoders are started.
   Running spawn(Troupe& troupe, const std::string& prefix, std::uint64_t seed) const;
 
@@ -154,6 +239,7 @@ class Batches {
   std::shared_ptr<const Examples::Description> d_;
   std::int64_t rows_;
   Remainder remainder_;
+  std::int64_t prefetch_ = 1;
 };
 
 }  // namespace troupe

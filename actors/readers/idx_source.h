@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -34,6 +35,11 @@ class IdxSource : public RecordSource {
   void seek(const SourcePosition& position) override;
   void restart(std::span<const std::size_t> order) override;
   std::size_t file_count() const override { return files_.size(); }
+  std::uint64_t block_bytes(const BlockLimits& limits) const override {
+    return std::max<std::uint64_t>(
+        header_.item_bytes(),
+        std::min<std::uint64_t>(limits.bytes, limits.records * header_.item_bytes()));
+  }
   std::string describe() const override;
 
  private:

@@ -67,6 +67,10 @@ class RecordSource {
   virtual void restart(std::span<const std::size_t> order) = 0;
   virtual std::size_t file_count() const { return 1; }
 
+  /// The bytes of memory that the records of one block keep at most, unless a single
+  /// record is larger: for the memory bound of a pipeline.
+  virtual std::uint64_t block_bytes(const BlockLimits& limits) const { return 2 * limits.bytes; }
+
   /// "lines of 2 files (a.txt, b.txt)", for messages.
   virtual std::string describe() const = 0;
   /// What has been left out so far: "1 of 3 files was left out: ..."; "" for nothing.

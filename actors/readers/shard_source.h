@@ -21,6 +21,9 @@ class ShardSource : public RecordSource {
   void seek(const SourcePosition& position) override;
   void restart(std::span<const std::size_t> order) override;
   std::size_t file_count() const override { return source_->file_count(); }
+  std::uint64_t block_bytes(const BlockLimits& limits) const override {
+    return source_->block_bytes(limits);
+  }
   std::string describe() const override;
   std::string report() const override { return source_->report(); }
 

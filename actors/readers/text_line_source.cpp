@@ -142,7 +142,8 @@ TextLineSource::TextLineSource(const TextLineOptions& options)
     : FilesSource(files_of(options), "lines",
                   [options](const std::string& path, const StreamPosition& at) {
                     return std::make_unique<TextLineFile>(options, path, at);
-                  }) {
+                  }),
+      buffer_bytes_(options.buffer_bytes) {
   if (options.skip_header_lines < 0)
     fail(Code::invalid_argument, "skip_header_lines must be at least 0, not ",
          options.skip_header_lines);

@@ -36,6 +36,11 @@ struct TextLineOptions {
 class TextLineSource : public FilesSource {
  public:
   explicit TextLineSource(const TextLineOptions& options);
+
+  std::uint64_t block_bytes(const BlockLimits&) const override { return buffer_bytes_; }
+
+ private:
+  std::uint64_t buffer_bytes_;
 };
 
 }  // namespace troupe

@@ -106,6 +106,12 @@ std::string ZipSource::report() const {
   return words;
 }
 
+std::uint64_t ZipSource::block_bytes(const BlockLimits& limits) const {
+  std::uint64_t bytes = 0;
+  for (const auto& part : parts_) bytes += part.source->block_bytes(limits);
+  return bytes;
+}
+
 std::string ZipSource::describe() const {
   std::string words;
   for (const auto& part : parts_) {

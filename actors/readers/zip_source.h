@@ -27,6 +27,7 @@ class ZipSource : public RecordSource {
   /// Throws invalid_argument for an order when the sources have not as many files.
   void restart(std::span<const std::size_t> order) override;
   std::size_t file_count() const override { return parts_[0].source->file_count(); }
+  std::uint64_t block_bytes(const BlockLimits& limits) const override;
   std::string describe() const override;
   std::string report() const override;
 

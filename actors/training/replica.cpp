@@ -60,14 +60,15 @@ void meet_shard(ReplicaState& s, const ReplicaOptions& options, std::size_t shar
 
 void ask_for_batch(Self self, const OptionsPtr& options) {
   auto& s = self->state;
-  if (s.asked || s.next || s.at_end || s.stopping) return;
+  if (s.asked || s.next.size() >= options->prefetch || s.at_end || s.stopping) return;
   s.asked = true;
   self->request(options->batches, caf::infinite, next_atom_v, options->index)
       .then(
           [self, options](Batch& batch) {
             self->state.asked = false;
-            self->state.next = std::move(batch);
+            self->state.next.push_back(std::move(batch));
             advance(self, options);
+            ask_for_batch(self, options);
           },
           [self, options](caf::error& error) {
             self->state.asked = false;
@@ -159,8 +160,8 @@ void push(Self self, const OptionsPtr& options, std::uint32_t index, Tensor& val
 
 void begin_step(Self self, const OptionsPtr& options) {
   auto& s = self->state;
-  auto batch = std::move(*s.next);
-  s.next.reset();
+  auto batch = std::move(s.next.front());
+  s.next.pop_front();
   s.computing = true;
   ++s.steps;
   s.order = batch.sequence;
@@ -170,7 +171,7 @@ void begin_step(Self self, const OptionsPtr& options) {
   s.step_begun = Clock::now();
   s.clock.enter(StageActivity::busy);
   s.report.waited_for_data = s.step_begun - s.idle_since;
-  ask_for_batch(self, options);  // the next one, while this one is computed
+  ask_for_batch(self, options);  // the next ones, while this one is computed
 
   if (s.rows == 0) {
     s.fetches.emplace();
@@ -195,7 +196,7 @@ void begin_step(Self self, const OptionsPtr& options) {
 }
 
 bool done(const ReplicaState& s, const ReplicaOptions& options) {
-  if (s.stopping || (s.at_end && !s.next)) return true;
+  if (s.stopping || (s.at_end && s.next.empty())) return true;
   return options.max_steps > 0 &&
          *std::min_element(s.versions.begin(), s.versions.end()) >= options.max_steps;
 }
@@ -205,7 +206,7 @@ void advance(Self self, const OptionsPtr& options) {
   auto& s = self->state;
   if (!s.running || s.computing || !s.loaded || s.missing_parameters > 0) return;
   if (done(s, *options)) return finish(self, options);
-  if (s.next)
+  if (!s.next.empty())
     begin_step(self, options);
   else
     ask_for_batch(self, options);

@@ -21,6 +21,7 @@ struct ReplicaOptions {
   TrainingListener listener;
   std::uint64_t seed = 0;       ///< of dropout and the like: mixed with the number of the batch
   std::uint64_t max_steps = 0;  ///< stop when the parameters have had so many updates; 0 for never
+  std::size_t prefetch = 1;     ///< batches that are here before they are needed
 };
 
 struct ReplicaState {
@@ -42,7 +43,7 @@ struct ReplicaState {
   std::vector<Version> versions;
   std::size_t missing_parameters = 0;
 
-  std::optional<Batch> next;  ///< fetched ahead
+  std::deque<Batch> next;  ///< fetched ahead
   bool asked = false;
   Clock::time_point idle_since;
 
@@ -64,7 +65,7 @@ struct ReplicaState {
 /// Trains: pulls parameters once, then for each batch computes the gradients on
 /// its device, pushes every gradient to its variable's shard as soon as
 /// back-propagation has produced it, commits, and goes on with the parameters
-/// that the commits answer. The next batch is fetched while this one is computed.
+/// that the commits answer. The next batches are fetched while this one is computed.
 /// A batch of no rows takes part in the round without a gradient.
 Replica::behavior_type replica(Replica::stateful_pointer<ReplicaState> self,
                                ReplicaOptions options);

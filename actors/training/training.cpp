@@ -291,6 +291,7 @@ TrainingOutcome Training::run() {
     r.listener = listener;
     r.seed = seed;
     r.max_steps = o.max_steps;
+    r.prefetch = static_cast<std::size_t>(data_.prefetched());
     const auto name = text("replica ", i);
     c.replicas.emplace_back(name, troupe.spawn(name, replica, r));
     const auto& spawned = c.replicas.back().second;

@@ -1,0 +1,265 @@
+#include <algorithm>
+#include <caf/actor_cast.hpp>
+#include <utility>
+
+#include "troupe/actors/decoders/bad_records.h"
+#include "troupe/actors/decoders/decoder.h"
+#include "troupe/actors/decoders/ordered_merge.h"
+#include "troupe/actors/pipeline/description.h"
+#include "troupe/actors/pipeline/feed_actor.h"
+#include "troupe/actors/readers/reader.h"
+#include "troupe/actors/topology/troupe.h"
+#include "troupe/queues/bucket_queue.h"
+#include "troupe/queues/fifo_queue.h"
+#include "troupe/queues/random_shuffle_queue.h"
+
+namespace troupe {
+namespace {
+
+using std::uint64_t;
+
+constexpr std::size_t kReadAhead = 2;
+
+/// Decoders attach as soon as they are started. If nobody starts them, whoever wants a
+/// batch is told so after this time.
+constexpr Timeout kProducerPatience{30'000};
+
+/// "3 decoders"
+std::string counted(std::int64_t count, const char* what) {
+  return text(count, ' ', what, count == 1 ? "" : "s");
+}
+
+// ---- memory ------------------------------------------------------------------------------------
+
+/// What buffers of so many bytes together take of the pool, apart from what each takes
+/// at least: up to a quarter more, because it has four sizes to a doubling
+/// (ops/memory.cpp).
+uint64_t pooled(uint64_t bytes) { return bytes / 4 * 5 + 5; }
+
+/// What each tensor takes at least.
+constexpr uint64_t kTensorBytes = 2 * Buffer::kHeader + sizeof(Tensor);
+
+/// What data may take, from their declared sizes.
+class Sizes {
+ public:
+  explicit Sizes(const std::vector<TensorSpec>& components)
+      : tensors_(components.size() * kTensorBytes + sizeof(Element)) {
+    for (const auto& c : components)
+      if (c.shape.known()) bytes_ += static_cast<uint64_t>(c.shape.volume()) * size_of(c.dtype);
+  }
+  /// Bytes of an element whose shapes are known.
+  uint64_t bytes() const { return bytes_; }
+  uint64_t elements(uint64_t count) const { return elements(count, count * bytes_); }
+  /// The same where only the bytes of all of them together are known.
+  uint64_t elements(uint64_t count, uint64_t bytes) const {
+    return pooled(bytes) + count * tensors_;
+  }
+
+ private:
+  uint64_t bytes_ = 0;
+  uint64_t tensors_ = 0;  // apart from their values
+};
+
+}  // namespace
+
+const std::vector<TensorSpec>& Batches::components() const { return d_->components; }
+
+MemoryBound Batches::memory(int replicas) const {
+  const auto& d = *d_;
+  const Sizes sizes(d.components);
+  const bool varies = d.varies();
+  const auto rows = static_cast<uint64_t>(rows_);
+  const auto batch_bytes = d.padding ? d.padding->most_bytes : rows * sizes.bytes();
+  MemoryBound bound;
+  for (const auto& branch : d.branches) {
+    if (branch.feed) {
+      const auto& feed = branch.feed->options();
+      bound.decoders += sizes.elements(static_cast<uint64_t>(feed.capacity), feed.capacity_bytes);
+      continue;
+    }
+    const auto records = static_cast<uint64_t>(branch.decoding.block_records);
+    const auto decoders = static_cast<uint64_t>(d.decoder_count(branch));
+    const BlockLimits limits{branch.decoding.block_records, branch.decoding.block_bytes};
+    // Ahead, one being read, the source's own; two in the hands of each decoder.
+    bound.readers +=
+        (kReadAhead + 2 + 2 * decoders) * (pooled(branch.records.open()->block_bytes(limits)) +
+                                           kTensorBytes + 2 * sizeof(std::uint32_t) * records);
+    bound.decoders += decoders * (varies ? sizes.elements(records, branch.decoding.decoded_bytes)
+                                         : sizes.elements(records));
+  }
+  // Inside, and those that a batch is being made of.
+  auto capacity = static_cast<uint64_t>(d.queue.capacity);
+  if (!varies && d.capacity_bytes() > 0 && sizes.bytes() > 0)
+    capacity = std::min(capacity, d.capacity_bytes() / sizes.bytes());
+  bound.queue = varies ? sizes.elements(capacity + rows, d.capacity_bytes() + batch_bytes)
+                       : sizes.elements(capacity + rows);
+  // One that is being made; with each replica those that wait, and the one in work.
+  bound.batches = (1 + static_cast<uint64_t>(replicas) * static_cast<uint64_t>(prefetch_ + 1)) *
+                  sizes.elements(1, batch_bytes);
+  return bound;
+}
+
+// ---- words -----------------------------------------------------------------------------------
+
+Batches Batches::in_order() const {
+  auto d = std::make_shared<Examples::Description>(*d_);
+  d->ordered = true;
+  auto ordered = *this;
+  ordered.d_ = std::move(d);
+  return ordered;
+}
+
+Batches Batches::prefetch(std::int64_t batches) const {
+  constexpr std::int64_t kMost = 1024;
+  if (batches < 1 || batches > kMost)
+    fail(Code::invalid_argument, "a replica has 1 to ", kMost, " batches ahead, but ", batches,
+         " was given");
+  auto changed = *this;
+  changed.prefetch_ = batches;
+  return changed;
+}
+
+std::int64_t Batches::epoch_examples() const {
+  std::int64_t sum = 0;
+  for (const auto& branch : d_->branches) {
+    if (d_->filtered || branch.records.count() == 0) return 0;
+    sum += branch.records.count();
+  }
+  return sum;
+}
+
+std::int64_t Batches::total_examples() const {
+  std::int64_t sum = 0;
+  for (const auto& branch : d_->branches) {
+    if (d_->filtered || branch.records.total() == 0) return 0;
+    sum += branch.records.total();
+  }
+  return sum;
+}
+
+std::vector<std::string> Batches::warnings() const {
+  const auto& d = *d_;
+  std::vector<std::string> warnings;
+  if (d.shuffled && d.queue.min_after_dequeue < rows_)
+    warnings.push_back(
+        text("the shuffle queue keeps ", d.queue.min_after_dequeue,
+             " elements to choose from (min_after_dequeue), fewer than the ", rows_,
+             " rows of a batch: neighbours in the files will be neighbours in the batches"));
+  return warnings;
+}
+
+std::string Batches::describe() const {
+  const auto& d = *d_;
+  std::string words;
+  for (const auto& branch : d.branches) {
+    words += text(words.empty() ? "" : "\n", branch.records.description());
+    if (const auto epochs = branch.records.epochs(); epochs != 1)
+      words += epochs == 0 ? ", for ever" : text(", ", epochs, " times");
+    if (!branch.feed) words += text("\n  -> ", counted(d.decoder_count(branch), "decoder"));
+    if (!branch.steps.empty()) words += text(", ", counted(std::ssize(branch.steps), "step"));
+    if (d.ordered) words += ", in order";
+  }
+  words += d.branches.size() > 1 ? "\n  -> " : " -> ";
+  if (d.shuffled)
+    words += text("shuffle queue of ", d.queue.capacity, ", at least ", d.queue.min_after_dequeue,
+                  " to choose from");
+  else
+    words += text("queue of ", d.queue.capacity);
+  if (const auto bytes = d.capacity_bytes()) words += text(", at most ", bytes, " bytes");
+  if (d.buckets) {
+    words += " -> batches of";
+    for (std::size_t i = 0; i < d.buckets->batch_sizes.size(); ++i) {
+      words += text(i == 0 ? " " : ", ", d.buckets->batch_sizes[i]);
+      if (i < d.buckets->boundaries.size()) words += text(" below ", d.buckets->boundaries[i]);
+    }
+    words += " and above, padded";
+  } else {
+    words += text(d.padding ? " -> padded batches of " : " -> batches of ", rows_);
+  }
+  if (prefetch_ > 1) words += text(", ", prefetch_, " ahead");
+  for (const auto& warning : warnings()) words += "\nwarning: " + warning;
+  return words;
+}
+
+// ---- actors ----------------------------------------------------------------------------------
+
+Batches::Running Batches::spawn(Troupe& troupe, const std::string& prefix,
+                                std::uint64_t seed) const {
+  const auto& d = *d_;
+  std::vector<std::int64_t> lanes;
+  std::int64_t producers = 0;
+  for (const auto& branch : d.branches) {
+    lanes.push_back(d.decoder_count(branch));
+    producers += lanes.back();
+  }
+
+  QueueOptions queueing;
+  queueing.name = prefix + "examples";
+  queueing.capacity = d.queue.capacity;
+  queueing.capacity_bytes = d.capacity_bytes();
+  queueing.producers = d.ordered ? 1 : producers;
+  for (const auto& spec : d.components) queueing.components.push_back({"", spec});
+  const auto names = d.branches[0].made();
+  for (std::size_t c = 0; c < std::min(names.size(), queueing.components.size()); ++c)
+    queueing.components[c].name = names[c].name;
+
+  queueing.padding = d.padding;
+  queueing.producer_patience = kProducerPatience;
+  // How full the queue is when an element is drawn depends on timing, unless it
+  // is always drawn from a full one.
+  const auto floor = !d.shuffled ? 0 : d.ordered ? d.queue.capacity - 1 : d.queue.min_after_dequeue;
+  Running running;
+  if (d.buckets)
+    running.queue = troupe.spawn(prefix + "bucket queue", bucket_queue,
+                                 BucketQueueOptions{queueing, *d.buckets, floor, seed});
+  else if (d.shuffled)
+    running.queue = troupe.spawn(prefix + "shuffle queue", random_shuffle_queue,
+                                 RandomShuffleQueueOptions{queueing, floor, seed});
+  else
+    running.queue = troupe.spawn(prefix + "queue", fifo_queue, queueing);
+  troupe.observe(running.queue, Role::queue);
+  OrderedMerge merge;
+  if (d.ordered) merge = troupe.spawn(prefix + "merge", ordered_merge, running.queue, lanes);
+  const auto into = d.ordered ? caf::actor_cast<Queue>(merge) : running.queue;
+
+  const auto add = [&](const std::string& title, const Decoder& producer, std::size_t lane) {
+    running.decoders.emplace_back(title, producer);
+    troupe.observe(producer, Role::decoder);
+    troupe.link(producer, running.queue);
+    if (merge)
+      troupe.tell(merge, join_atom_v, caf::actor_cast<caf::actor>(producer),
+                  static_cast<std::uint32_t>(lane));
+  };
+  std::int64_t number = 0;
+  for (std::size_t lane = 0; lane < d.branches.size(); ++lane) {
+    const auto& branch = d.branches[lane];
+    if (branch.feed) {
+      const auto title = prefix + branch.feed->title();
+      add(title, troupe.spawn(title, feed_actor, branch.feed, into, branch.steps), lane);
+      continue;
+    }
+    ReaderOptions reading;
+    reading.limits = {branch.decoding.block_records, branch.decoding.block_bytes};
+    reading.read_ahead = kReadAhead;
+    const auto title = prefix + (d.branches.size() > 1 ? text("reader ", lane) : "reader");
+    const auto reader = troupe.spawn<caf::detached>(
+        title, record_reader, std::shared_ptr<RecordSource>(branch.records.open()), reading);
+    running.readers.emplace_back(title, reader);
+    troupe.observe(reader, Role::reader);
+    const auto bad = branch.decoding.skip_bad_records > 0
+                         ? std::make_shared<BadRecords>(BadRecordOptions{
+                               branch.decoding.skip_bad_records, branch.decoding.quarantine})
+                         : nullptr;
+    const auto decoded_bytes = d.varies() ? branch.decoding.decoded_bytes : 0;
+    for (std::int64_t i = 0; i < lanes[lane]; ++i) {
+      const auto decoder_title = text(prefix, "decoder ", number++);
+      add(decoder_title,
+          troupe.spawn(decoder_title, decoder, reader, into, branch.decoder(bad, decoded_bytes)),
+          lane);
+      troupe.link(reader, running.decoders.back().second);
+    }
+  }
+  return running;
+}
+
+}  // namespace troupe

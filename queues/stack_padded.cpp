@@ -1,0 +1,99 @@
+#include "troupe/queues/stack_padded.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "troupe/ops/error.h"
+#include "troupe/queues/stack_elements.h"
+
+namespace troupe {
+namespace {
+
+/// The smallest shape that all elements' components fit into.
+Shape common_shape(std::span<const Element> elements, std::size_t component) {
+  const auto& first = elements[0][component];
+  auto shape = first.shape();
+  for (const auto& element : elements) {
+    const auto& other = element[component];
+    if (other.dtype() != first.dtype() || other.shape().rank() != shape.rank())
+      fail(Code::invalid_argument, "elements of one batch differ in component ", component, ": ",
+           other.dtype(), ' ', other.shape(), " and ", first.dtype(), ' ', first.shape(),
+           "; padding needs the same dtype and number of axes");
+    for (int axis = 0; axis < shape.rank(); ++axis)
+      shape.set(axis, std::max(shape[axis], other.shape()[axis]));
+  }
+  return shape;
+}
+
+/// Copies a block of values into the corner of a larger one, from `axis` on inwards.
+void copy_corner(const Tensor& from, const Shape& into, int axis, const std::byte*& source,
+                 std::byte* target, std::size_t stride) {
+  const auto extent = from.shape()[axis];
+  if (axis == from.shape().rank() - 1) {
+    const auto bytes = static_cast<std::size_t>(extent) * size_of(from.dtype());
+    if (from.dtype() == DType::string)
+      std::copy_n(reinterpret_cast<const std::string*>(source), extent,
+                  reinterpret_cast<std::string*>(target));
+    else if (bytes > 0)
+      std::memcpy(target, source, bytes);
+    source += bytes;
+    return;
+  }
+  // `stride` is of one step along this axis in the larger block.
+  const auto inner = stride / static_cast<std::size_t>(std::max<std::int64_t>(1, into[axis + 1]));
+  for (std::int64_t i = 0; i < extent; ++i, target += stride)
+    copy_corner(from, into, axis + 1, source, target, inner);
+}
+
+}  // namespace
+
+TensorList stack_padded(std::span<const Element> elements, const Padding& padding) {
+  if (elements.empty()) return {};
+  const auto width = elements[0].size();
+  for (const auto& element : elements)
+    if (element.size() != width)
+      fail(Code::invalid_argument, "elements of one batch have ", element.size(), " and ", width,
+           " components");
+  const auto rows = static_cast<std::int64_t>(elements.size());
+  std::vector<Shape> shapes;
+  std::uint64_t bytes = 0;
+  bool pad = false;
+  for (std::size_t c = 0; c < width; ++c) {
+    const auto& shape = shapes.emplace_back(common_shape(elements, c));
+    bytes += static_cast<std::uint64_t>(shape.with_first(rows).volume()) *
+             size_of(elements[0][c].dtype());
+    for (const auto& element : elements) pad = pad || !(element[c].shape() == shape);
+  }
+  if (bytes > padding.most_bytes)
+    fail(Code::resource_exhausted, "a batch of ", rows, " rows would have ", bytes,
+         " bytes once padded, but ", padding.most_bytes,
+         " are allowed: put elements of like sizes together (bucket_by_length), make batches "
+         "smaller, leave out the largest elements, or allow more");
+  if (!pad) return stack_elements(elements);
+
+  TensorList components;
+  for (std::size_t c = 0; c < width; ++c) {
+    const auto& shape = shapes[c];
+    const auto dtype = elements[0][c].dtype();
+    const auto value = padding.values.empty()       ? 0
+                       : padding.values.size() == 1 ? padding.values[0]
+                                                    : padding.values.at(c);
+    auto stacked = dtype == DType::string ? Tensor(dtype, shape.with_first(rows))
+                                          : Tensor::filled(dtype, shape.with_first(rows), value);
+    const auto row = static_cast<std::size_t>(shape.volume()) * size_of(dtype);
+    auto* target = stacked.mutable_data();
+    for (const auto& element : elements) {
+      const auto* source = element[c].data();
+      if (element[c].size() > 0) {
+        const auto view = element[c].reshape(element[c].shape().with_first(1));
+        copy_corner(view, shape.with_first(1), 0, source, target, row);
+      }
+      target += row;
+    }
+    components.push_back(std::move(stacked));
+  }
+  return components;
+}
+
+}  // namespace troupe

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "troupe/messages/payloads.h"
+
+namespace troupe {
+
+/// How elements of different sizes become one batch.
+struct Padding {
+  std::vector<double> values;  ///< what fills up each component; one for all, or one each
+  std::uint64_t most_bytes = std::uint64_t{1} << 30;  ///< of the padded batch
+};
+
+/// Puts elements on top of each other as stack_elements does, after filling each up,
+/// behind its last value along every axis, to the largest extents of the batch.
+/// Strings are filled up with empty ones.
+///
+/// Throws invalid_argument, naming the component, unless all elements have the same
+/// number of components, dtypes and ranks, and resource_exhausted for a batch that
+/// would be larger than allowed.
+TensorList stack_padded(std::span<const Element> elements, const Padding& padding);
+
+}  // namespace troupe

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
 
 #include "troupe/ops/error.h"
 
@@ -46,7 +47,12 @@ TensorList stack_elements(std::span<const Element> elements) {
 
 std::uint64_t byte_size(const Element& element) {
   std::uint64_t bytes = 0;
-  for (const auto& component : element) bytes += component.byte_size();
+  for (const auto& component : element) {
+    bytes += component.byte_size();
+    if (component.dtype() != DType::string) continue;
+    for (const auto& value : component.read<std::string>())
+      if (value.capacity() > std::string().capacity()) bytes += value.capacity() + 1;
+  }
   return bytes;
 }
 

@@ -15,7 +15,7 @@ namespace troupe {
 /// same number of components, dtypes and shapes.
 TensorList stack_elements(std::span<const Element> elements);
 
-/// Bytes of all components together.
+/// Bytes of all components together, what strings hold outside of themselves included.
 std::uint64_t byte_size(const Element& element);
 
 }  // namespace troupe

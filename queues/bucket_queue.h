@@ -7,10 +7,9 @@ namespace troupe {
 
 struct BucketQueueOptions : QueueOptions {
   Buckets buckets;
-  /// With more than 0, a batch leaves only if more than this many elements are inside,
-  /// and both the bucket and its elements are random ones.
+  /// A batch leaves only if more than this many elements are inside.
   std::int64_t min_after_dequeue = 0;
-  std::uint64_t seed = 0;
+  std::optional<std::uint64_t> seed;  ///< draw buckets and elements at random
 };
 
 /// A queue that gives out batches of elements of like lengths: one dequeue, one batch,

@@ -27,8 +27,9 @@ void Buckets::check() const {
   if (!length) fail(Code::invalid_argument, "buckets need a function for the length of an element");
 }
 
-BucketStore::BucketStore(Buckets buckets, std::int64_t floor, std::uint64_t seed)
-    : buckets_(std::move(buckets)), floor_(floor), random_(seed) {
+BucketStore::BucketStore(Buckets buckets, std::int64_t floor, std::optional<std::uint64_t> seed)
+    : buckets_(std::move(buckets)), floor_(floor) {
+  if (seed) random_.emplace(*seed);
   buckets_.check();
   elements_.resize(buckets_.batch_sizes.size());
 }
@@ -49,9 +50,9 @@ void BucketStore::put(Element element) {
   if (std::ssize(inside) % buckets_.batch_sizes[bucket] == 0) full_.push_back(bucket);
 }
 
-std::optional<std::int64_t> BucketStore::next_group(bool closed) {
-  if (!full_.empty() && (closed || size_ > floor_)) {
-    if (floor_ > 0) std::swap(full_.front(), full_[random_.below(full_.size())]);
+std::int64_t BucketStore::next_group(bool closed) {
+  if (!full_.empty()) {
+    if (random_) std::swap(full_.front(), full_[random_->below(full_.size())]);
     bucket_ = full_.front();
     return left_ = buckets_.batch_sizes[bucket_];
   }
@@ -67,7 +68,7 @@ Element BucketStore::take() {
   if (left_ == buckets_.batch_sizes[bucket_] && !full_.empty()) full_.pop_front();
   --left_;
   --size_;
-  if (floor_ > 0) std::swap(inside.front(), inside[random_.below(inside.size())]);
+  if (random_) std::swap(inside.front(), inside[random_->below(inside.size())]);
   auto element = std::move(inside.front());
   inside.pop_front();
   return element;

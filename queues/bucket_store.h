@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "troupe/ops/random.h"
@@ -29,11 +30,12 @@ struct Buckets {
 };
 
 /// Elements of like lengths leave together, as many as their bucket says. Buckets
-/// give their batches in the order in which they became full; with a floor, a random
+/// give their batches in the order in which they became full; with a seed, a random
 /// full bucket gives random ones of its elements.
 class BucketStore : public ElementStore {
  public:
-  BucketStore(Buckets buckets, std::int64_t floor, std::uint64_t seed);
+  explicit BucketStore(Buckets buckets, std::int64_t floor = 0,
+                       std::optional<std::uint64_t> seed = {});
 
   void check(const Element& element) const override;
   void put(Element element) override;
@@ -41,7 +43,8 @@ class BucketStore : public ElementStore {
   void put_back(std::vector<Element> taken) override;
   std::int64_t size() const override { return size_; }
   std::int64_t floor() const override { return floor_; }
-  std::optional<std::int64_t> next_group(bool closed) override;
+  bool grouped() const override { return true; }
+  std::int64_t next_group(bool closed) override;
   bool stuck() const override { return full_.empty() || size_ <= floor_; }
 
  private:
@@ -49,7 +52,7 @@ class BucketStore : public ElementStore {
 
   Buckets buckets_;
   std::int64_t floor_;
-  RandomStream random_;
+  std::optional<RandomStream> random_;
   std::vector<std::deque<Element>> elements_;  // by bucket
   std::deque<std::size_t> full_;               // a bucket for each batch that is complete
   std::int64_t size_ = 0;

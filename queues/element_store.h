@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "troupe/messages/payloads.h"
@@ -30,9 +29,11 @@ class ElementStore {
   /// Elements that stay behind as long as more may come.
   virtual std::int64_t floor() const { return 0; }
 
-  /// For a store whose elements leave in groups, whatever number a dequeue asks for:
-  /// how many take() gives now, 0 while no group may leave. `closed`: no more come.
-  virtual std::optional<std::int64_t> next_group(bool /*closed*/) { return std::nullopt; }
+  /// Whether elements leave in groups, whatever number a dequeue asks for.
+  virtual bool grouped() const { return false; }
+  /// For a grouped store: how many calls of take() give the next group, 0 while no
+  /// group is complete. `closed`: no more elements come.
+  virtual std::int64_t next_group(bool /*closed*/) { return 0; }
 
   /// Whether nothing can leave before more have come in.
   virtual bool stuck() const { return size() <= floor(); }

@@ -201,6 +201,7 @@ void QueueCore::flush() {
 
 bool QueueCore::advance_enqueues() {
   bool moved = false;
+  full_ = false;
   while (!enqueues_.empty()) {
     auto& head = enqueues_.front();
     const auto before = head.next;
@@ -231,6 +232,7 @@ bool QueueCore::admit(WaitingEnqueue& waiting) {
     for (auto i = waiting.next; i < end; ++i) bytes += byte_size(waiting.elements[i]);
     if (!fits(end - waiting.next, bytes)) {
       // Nothing leaves, so there will never be more room.
+      full_ = true;
       if (!store_->stuck()) return false;
       waiting.done(never_fits(waiting));
       return true;
@@ -247,17 +249,23 @@ void QueueCore::put(Element element) {
   ++enqueued_;
 }
 
-bool QueueCore::may_take() const { return store_->size() > (closed_ ? 0 : store_->floor()); }
+bool QueueCore::may_take() const {
+  if (closed_) return store_->size() > 0;
+  return store_->size() > store_->floor() && (full_ || !options_.only_when_full);
+}
 
 bool QueueCore::advance_dequeues() {
   bool moved = false;
   while (!dequeues_.empty()) {
     auto& head = dequeues_.front();
-    const auto group = store_->next_group(closed_);
-    const auto count = static_cast<std::size_t>(group.value_or(head.request.count));
-    while (head.taken.size() < count && (group || may_take())) {
+    const bool grouped = store_->grouped();
+    const auto count = static_cast<std::size_t>(!grouped     ? head.request.count
+                                                : may_take() ? store_->next_group(closed_)
+                                                             : 0);
+    while (head.taken.size() < count && (grouped || may_take())) {
       head.taken.push_back(store_->take());
       bytes_ -= byte_size(head.taken.back());
+      full_ = false;
       moved = true;
     }
     const bool complete = head.taken.size() == count && count > 0;

@@ -39,6 +39,9 @@ struct QueueOptions {
   /// How a batch is made of elements whose sizes differ. Without it such elements
   /// leave one at a time.
   std::optional<Padding> padding;
+  /// Elements leave only while an enqueue waits that does not fit, and after the close.
+  /// What is inside when one is drawn at random then depends on no timing.
+  bool only_when_full = false;
   /// How long dequeues may wait while no producer is attached; then they fail with
   /// failed_precondition. kForever suits a queue that is filled without attaching.
   Timeout producer_patience = kForever;
@@ -163,9 +166,10 @@ class QueueCore {
   std::deque<WaitingEnqueue> enqueues_;
   std::deque<WaitingDequeue> dequeues_;
   std::set<caf::actor_addr> producers_;
-  std::int64_t attached_ = 0;  // producers, ever
+  std::int64_t attached_ = 0;           // producers, ever
   std::optional<TimePoint> abandoned_;  // when dequeues without a producer are given up
   std::uint64_t bytes_ = 0;
+  bool full_ = false;     // the first enqueue that waits does not fit
   bool closing_ = false;  // a close is in the list, or in force
   bool closed_ = false;
   CloseReason reason_;

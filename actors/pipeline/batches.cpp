@@ -205,13 +205,14 @@ Batches::Running Batches::spawn(Troupe& troupe, const std::string& prefix,
 
   queueing.padding = d.padding;
   queueing.producer_patience = kProducerPatience;
-  // How full the queue is when an element is drawn depends on timing, unless it
-  // is always drawn from a full one.
-  const auto floor = !d.shuffled ? 0 : d.ordered ? d.queue.capacity - 1 : d.queue.min_after_dequeue;
+  queueing.only_when_full = d.ordered && d.shuffled;
+  const auto floor = d.shuffled ? d.queue.min_after_dequeue : 0;
   Running running;
   if (d.buckets)
-    running.queue = troupe.spawn(prefix + "bucket queue", bucket_queue,
-                                 BucketQueueOptions{queueing, *d.buckets, floor, seed});
+    running.queue =
+        troupe.spawn(prefix + "bucket queue", bucket_queue,
+                     BucketQueueOptions{queueing, *d.buckets, floor,
+                                        d.shuffled ? std::optional(seed) : std::nullopt});
   else if (d.shuffled)
     running.queue = troupe.spawn(prefix + "shuffle queue", random_shuffle_queue,
                                  RandomShuffleQueueOptions{queueing, floor, seed});

@@ -146,6 +146,27 @@ TEST_F(AReplica, FailsWithTheCauseWhenTheDataFail) {
   EXPECT_THAT(start(spawn(replica, o))->words(), HasSubstr("a.txt:7:3: not a number"));
 }
 
+TEST_F(AReplica, TakesAsManyBatchesAheadAsItIsTold) {
+  const auto s = shard();
+  // Another replica that never commits keeps this one in its first step.
+  ask_as<Parameters>(client(), s, join_atom_v, std::uint32_t{1});
+  const auto taken = std::make_shared<int>(0);
+  auto o = options({}, s);
+  o.batches = spawn([taken](BatchSource::pointer) -> BatchSource::behavior_type {
+    return {
+        [taken](next_atom, std::uint32_t) {
+          ++*taken;
+          return batch(0, {1});
+        },
+        [](status_atom) { return StageStatus{}; },
+    };
+  });
+  o.prefetch = 3;
+  const auto r = spawn(replica, o);
+  start(r);
+  EXPECT_EQ(*taken, 1 + 3);
+}
+
 TEST_F(AReplica, LeavesItsShardsWhenItIsDone) {
   const auto s = shard();
   start(spawn(replica, options({batch(0, {1})}, s)));

@@ -25,8 +25,11 @@ test::QueueDriver buckets(bool keep = true, std::int64_t capacity = 20, std::int
   options.name = "q";
   options.capacity = capacity;
   options.capacity_bytes = capacity_bytes;
-  return test::QueueDriver(options, std::make_unique<BucketStore>(two_buckets(keep), floor, 1),
-                           "BucketQueue");
+  return test::QueueDriver(
+      options,
+      std::make_unique<BucketStore>(two_buckets(keep), floor,
+                                    floor > 0 ? std::optional<std::uint64_t>(1) : std::nullopt),
+      "BucketQueue");
 }
 
 TEST(BucketQueue, GivesElementsOfLikeLengthsTogether) {

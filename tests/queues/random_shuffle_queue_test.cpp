@@ -57,6 +57,34 @@ TEST(RandomShuffleQueue, DrainsBelowTheFloorAfterTheClose) {
   EXPECT_THAT(*queue.dequeue(3)->value, UnorderedElementsAre(1, 2, 3));
 }
 
+TEST(RandomShuffleQueue, DrawsWhenItIsFullOnlyIfItIsToldTo) {
+  QueueOptions options;
+  options.capacity = 3;
+  options.only_when_full = true;
+  test::QueueDriver queue(options, std::make_unique<RandomShuffleStore>(1, 1));
+  const auto batch = queue.dequeue(2);
+  queue.enqueue({1, 2, 3});
+  EXPECT_EQ(queue.core.status().size, 3) << "full, but nobody waits for room";
+  queue.enqueue({4});
+  EXPECT_TRUE(batch->pending());
+  queue.enqueue({5});
+  EXPECT_FALSE(batch->pending());
+  queue.close();
+  EXPECT_EQ(queue.dequeue(3)->value->size(), 3u);
+}
+
+TEST(RandomShuffleQueue, IsFullWhenItsBytesAre) {
+  QueueOptions options;
+  options.capacity_bytes = 3 * sizeof(std::int64_t);
+  options.only_when_full = true;
+  test::QueueDriver queue(options, std::make_unique<RandomShuffleStore>(1, 1));
+  const auto batch = queue.dequeue(1);
+  queue.enqueue({1, 2, 3});
+  EXPECT_TRUE(batch->pending());
+  queue.enqueue({4});
+  EXPECT_FALSE(batch->pending());
+}
+
 TEST(RandomShuffleQueue, PutsBackWhatADequeueTookInVain) {
   auto queue = shuffle(10, 0);
   const auto many = queue.dequeue(4);

@@ -231,8 +231,8 @@ bool QueueCore::admit(WaitingEnqueue& waiting) {
     std::uint64_t bytes = 0;
     for (auto i = waiting.next; i < end; ++i) bytes += byte_size(waiting.elements[i]);
     if (!fits(end - waiting.next, bytes)) {
-      // Nothing leaves, so there will never be more room.
       full_ = true;
+      // When nothing leaves there will never be more room.
       if (!store_->stuck()) return false;
       waiting.done(never_fits(waiting));
       return true;

@@ -1,7 +1,7 @@
 // What it costs to keep the order of the records: the same pipeline with and without
 // in_order(), with 4 decoders.
 //
-//   build/bench/bench/merge_benchmark --benchmark_enable_random_interleaving=true \
+//   build/bench/bench/merge_benchmark --benchmark_enable_random_interleaving=true
 //       --benchmark_repetitions=9 --benchmark_report_aggregates_only=true
 //
 // The column CPU is of the whole process, all threads together. Expect at most 5 %

@@ -42,12 +42,12 @@ auto done_with(caf::typed_response_promise<caf::ok_atom> promise) {
 }
 
 /// The batch that elements make.
-Batch stack(const ElementBlock& taken, const std::optional<Padding>& padding) {
+Batch stack(const ElementBlock& taken, const std::optional<ElementPadding>& padding) {
   return {taken.sequence,
           padding ? stack_padded(taken.elements, *padding) : stack_elements(taken.elements)};
 }
 
-Stacker::behavior_type stacker(const std::optional<Padding>& padding) {
+Stacker::behavior_type stacker(const std::optional<ElementPadding>& padding) {
   return {[padding](ElementBlock& taken) { return answer([&] { return stack(taken, padding); }); }};
 }
 

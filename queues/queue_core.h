@@ -38,7 +38,7 @@ struct QueueOptions {
   std::vector<QueueComponent> components;
   /// How a batch is made of elements whose sizes differ. Without it such elements
   /// leave one at a time.
-  std::optional<Padding> padding;
+  std::optional<ElementPadding> padding;
   /// Elements leave only while an enqueue waits that does not fit, and after the close.
   /// What is inside when one is drawn at random then depends on no timing.
   bool only_when_full = false;
@@ -108,7 +108,7 @@ class QueueCore {
   /// The components of a batch without elements.
   TensorList no_rows() const;
   /// The batch that these elements make.
-  const std::optional<Padding>& padding() const { return options_.padding; }
+  const std::optional<ElementPadding>& padding() const { return options_.padding; }
 
  private:
   struct WaitingEnqueue {

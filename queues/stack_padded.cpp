@@ -48,7 +48,7 @@ void copy_corner(const Tensor& from, const Shape& into, int axis, const std::byt
 
 }  // namespace
 
-TensorList stack_padded(std::span<const Element> elements, const Padding& padding) {
+TensorList stack_padded(std::span<const Element> elements, const ElementPadding& padding) {
   if (elements.empty()) return {};
   const auto width = elements[0].size();
   for (const auto& element : elements)

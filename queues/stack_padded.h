@@ -9,7 +9,7 @@
 namespace troupe {
 
 /// How elements of different sizes become one batch.
-struct Padding {
+struct ElementPadding {
   std::vector<double> values;  ///< what fills up each component; one for all, or one each
   std::uint64_t most_bytes = std::uint64_t{1} << 30;  ///< of the padded batch
 };
@@ -21,6 +21,6 @@ struct Padding {
 /// Throws invalid_argument, naming the component, unless all elements have the same
 /// number of components, dtypes and ranks, and resource_exhausted for a batch that
 /// would be larger than allowed.
-TensorList stack_padded(std::span<const Element> elements, const Padding& padding);
+TensorList stack_padded(std::span<const Element> elements, const ElementPadding& padding);
 
 }  // namespace troupe

@@ -71,7 +71,7 @@ std::string_view text_of(const RecordRun& run, std::size_t i) {
 /// Throws for what is wrong at one byte of a record.
 [[noreturn]] void fail_at(const RecordRun& run, std::size_t i, const char* at,
                           const std::string& words) {
-  const auto first = run.number(i);
+  const auto first = run.number_of(i);
   const auto line = first + std::count(run.begin(i), at, '\n');
   const auto* start = at;
   while (start != run.begin(i) && start[-1] != '\n') --start;

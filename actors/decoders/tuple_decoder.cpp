@@ -58,24 +58,26 @@ ElementBlock TupleDecoder::decode(const RecordBlock& block) {
       left_out.resize(block.count());
       left_out[i] = true;
     }
+  if (steps_.block_bytes > 0) check_size(block, out.elements, left_out);
   std::size_t kept = 0;
   for (std::size_t i = 0; i < left_out.size(); ++i)
     if (!left_out[i]) std::swap(out.elements[kept++], out.elements[i]);
   if (!left_out.empty()) out.elements.resize(kept);
-  if (steps_.block_bytes > 0) check_size(block, out.elements);
   return out;
 }
 
-void TupleDecoder::check_size(const RecordBlock& block,
-                              const std::vector<Element>& elements) const {
+void TupleDecoder::check_size(const RecordBlock& block, const std::vector<Element>& elements,
+                              const std::vector<bool>& left_out) const {
   std::uint64_t bytes = 0;
-  for (const auto& element : elements) bytes += byte_size(element);
-  if (bytes > steps_.block_bytes)
-    fail(Code::resource_exhausted, block.streams[0].place(0), ": the elements of ", elements.size(),
-         " records from there on have ", bytes, " bytes, but a decoder may hold ",
-         steps_.block_bytes,
-         ": let fewer records move together (DecodeOptions::block_records), or allow more "
-         "(DecodeOptions::decoded_bytes)");
+  for (std::size_t i = 0; i < elements.size(); ++i) {
+    if (!left_out.empty() && left_out[i]) continue;
+    bytes += byte_size(elements[i]);
+    if (bytes > steps_.block_bytes)
+      fail(Code::resource_exhausted, block.streams[0].place(i), ": the elements of ", i + 1,
+           " records have ", bytes, " bytes, but a decoder may hold ", steps_.block_bytes,
+           ": let fewer records move together (DecodeOptions::block_records), or allow more "
+           "(DecodeOptions::decoded_bytes)");
+  }
 }
 
 }  // namespace troupe

@@ -37,7 +37,8 @@ class TupleDecoder {
   std::string report() const { return bad_ ? bad_->report() : std::string(); }
 
  private:
-  void check_size(const RecordBlock& block, const std::vector<Element>& elements) const;
+  void check_size(const RecordBlock& block, const std::vector<Element>& elements,
+                  const std::vector<bool>& left_out) const;
 
   std::vector<std::shared_ptr<RecordDecoder>> streams_;
   std::shared_ptr<BadRecords> bad_;

@@ -37,7 +37,7 @@ struct Examples::Description {
   bool shuffled = false;
   ShuffleOptions queue{1'024, 0, 0};
   bool ordered = false;
-  std::optional<Padding> padding;
+  std::optional<ElementPadding> padding;
   std::optional<Buckets> buckets;
 
   /// Whether the size of an element is not known before.

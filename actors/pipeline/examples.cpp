@@ -154,7 +154,7 @@ ElementLength first_extent_that_varies(const std::vector<TensorSpec>& components
 Batches Examples::batch(std::int64_t rows, Remainder remainder) const {
   check_rows(rows);
   for (std::size_t c = 0; c < d_->components.size(); ++c)
-    if (!d_->components[c].shape.known())
+    if (rows > 1 && !d_->components[c].shape.known())
       fail(Code::invalid_argument, "component ", c, " of the elements is ", d_->components[c],
            ": elements whose sizes vary need padded_batch or bucket_by_length");
   return {d_, rows, remainder};

@@ -126,7 +126,8 @@ class BucketQueueActor : public test::ActorTest {};
 TEST_F(BucketQueueActor, PadsItsBatches) {
   BucketQueueOptions options;
   options.buckets = {{4}, {2, 2}, [](const Element& e) { return e[0].shape()[0]; }, true};
-  options.padding = Padding{{-1}, 1000};
+  options.components = {{"text", {DType::int64, {Shape::kUnknown}}}};
+  options.padding = ElementPadding{{-1}, 1000};
   const Queue queue = spawn(bucket_queue, options);
   ElementBlock block;
   for (const std::int64_t length : {1, 5, 3})

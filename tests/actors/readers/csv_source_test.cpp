@@ -139,7 +139,8 @@ TEST_F(CsvSourceTest, KeepsTheNumbersWhenItIsZipped) {
   std::vector<std::string> places;
   while (zip.read(runs, {.records = 2}))
     for (std::size_t i = 0; i < runs[0].count(); ++i)
-      places.push_back(std::to_string(runs[0].number(i)) + "+" + std::to_string(runs[1].number(i)));
+      places.push_back(std::to_string(runs[0].number_of(i)) + "+" +
+                       std::to_string(runs[1].number_of(i)));
   EXPECT_THAT(places, ElementsAre("1+1", "2+4", "4+5", "5+6", "7+7"));
 }
 

@@ -60,7 +60,7 @@ void restore(QueueReaderState& r, const ReaderSnapshot& snapshot) {
   r.source.reset();
   r.ready.clear();
   r.names.clear();
-  r.end = {};
+  r.end = r.queue_end = {};
   r.files.assign(std::make_move_iterator(files.begin()), std::make_move_iterator(files.end()));
   r.sequence = snapshot.sequence;
 }
@@ -105,17 +105,13 @@ std::string name_in(const Batch& batch) {
   return names.read<std::string>()[0];
 }
 
-void read_ahead(Self self, const QueueReaderOptions& options);
+void advance(Self self, const QueueReaderOptions& options);
 
 void ask(Self self, const QueueReaderOptions& options) {
   self->state.asking = true;
-  const auto done = [self, options] {
-    answer_waiting(self->state);
-    read_ahead(self, options);
-  };
   self->request(self->state.queue, caf::infinite, dequeue_atom_v, DequeueRequest{})
       .then(
-          [self, done](const Batch& batch) {
+          [self, options](const Batch& batch) {
             auto& r = self->state;
             r.asking = false;
             try {
@@ -123,27 +119,32 @@ void ask(Self self, const QueueReaderOptions& options) {
             } catch (...) {
               if (!r.end) r.end = current_failure();
             }
-            done();
+            advance(self, options);
           },
-          [self, done, options](caf::error& why) {
+          [self, options](caf::error& why) {
             auto& r = self->state;
             r.asking = false;
             const auto report = options.report ? options.report->words() : std::string();
-            if (!r.end && code_of(why) == Code::out_of_range && !report.empty())
-              r.end = fault(Code::out_of_range, to_error(why).what(), "; ", report);
-            else if (!r.end)
-              r.end = std::move(why);
-            done();
+            if (code_of(why) == Code::out_of_range && !report.empty())
+              r.queue_end = fault(Code::out_of_range, to_error(why).what(), "; ", report);
+            else
+              r.queue_end = std::move(why);
+            advance(self, options);
           });
 }
 
-/// Reads one block at a time, so that requests are answered in between.
-void read_ahead(Self self, const QueueReaderOptions& options) {
+/// Does what can be done now: reads one block at a time, so that requests are answered in between.
+void advance(Self self, const QueueReaderOptions& options) {
   auto& r = self->state;
+  answer_waiting(r);
   const bool enough = r.ready.size() >= options.read_ahead + r.waiting.size();
   r.names.erase(r.names.begin(), r.names.lower_bound(r.ready.empty() ? r.serial : r.ready[0].file));
   if (r.reading) return;
   const bool something = r.source || !r.files.empty();
+  if (!something && !r.end && r.queue_end) {
+    r.end = r.queue_end;
+    answer_waiting(r);
+  }
   r.clock.enter(r.end       ? StageActivity::idle
                 : enough    ? StageActivity::waiting_for_output
                 : something ? StageActivity::busy
@@ -168,17 +169,15 @@ Reader::behavior_type queue_reader(Self self, Queue queue, FileOpener open,
     auto& r = self->state;
     r.reading = false;
     if (!r.end && (r.source || !r.files.empty())) read_one(r, options.limits);
-    answer_waiting(r);
-    read_ahead(self, options);
+    advance(self, options);
   });
-  read_ahead(self, options);
+  advance(self, options);
   return {
       [self, options](next_atom) -> caf::result<RecordBlock> {
         auto& r = self->state;
         auto promise = self->make_response_promise<RecordBlock>();
         r.waiting.push_back(promise);
-        answer_waiting(r);
-        read_ahead(self, options);
+        advance(self, options);
         return promise;
       },
       [self](stop_atom) {
@@ -190,7 +189,7 @@ Reader::behavior_type queue_reader(Self self, Queue queue, FileOpener open,
       [self, options](restore_atom, const ReaderSnapshot& snapshot) {
         return answer([&] {
           restore(self->state, snapshot);
-          read_ahead(self, options);
+          advance(self, options);
           return caf::ok_atom_v;
         });
       },

@@ -35,6 +35,7 @@ struct QueueReaderState : ReaderState {
   std::uint64_t serial = 0;                    // of the file in progress, and the last one
   std::map<std::uint64_t, std::string> names;  // of that file, and of those with ready blocks
   bool asking = false;                         // the queue for a name
+  caf::error queue_end;                        // why it gives out no more of them
 };
 
 /// A Reader of the files whose names a queue gives out, one name whenever a file is

@@ -22,6 +22,7 @@ class WholeFile : public RecordFile {
     if (size) expect_fits(*size);
     while (window_.fill(size ? *size + 1 : 0)) expect_fits(window_.rest().size());
     window_.add_record(run, 0, window_.rest().size());
+    run.first_record = 0;  // the place of the record is the file alone
     read_ = true;
     return true;
   }

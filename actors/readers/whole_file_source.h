@@ -17,8 +17,9 @@ struct WholeFileOptions {
   FilePolicy policy{};
 };
 
-/// Each file is one record. A file without a byte is a record without a byte. Small
-/// files travel together when BlockLimits::cross_files is set.
+/// Each file is one record, and its place in messages is the name of the file. A file
+/// without a byte is a record without a byte. Small files travel together when
+/// BlockLimits::cross_files is set.
 ///
 /// Reading throws, as the policy says, resource_exhausted for a file that is too large,
 /// before that much memory is used.

@@ -29,7 +29,7 @@ TEST_F(RecordsTest, ReadFilesOfEveryFormat) {
               ElementsAre("a.txt:2 1"));
   EXPECT_THAT(read(read_fixed_length({file("a.bin", "Haabb")}, 2, {.header_bytes = 1})),
               ElementsAre("a.bin:1 aa", "a.bin:2 bb"));
-  EXPECT_THAT(read(read_files({file("b", "1"), file("c", "2")})), ElementsAre("b:1 1", "c:1 2"));
+  EXPECT_THAT(read(read_files({file("b", "1"), file("c", "2")})), ElementsAre("b 1", "c 2"));
   test::write_tfrecords(directory / "a.tfrecord", {"x", "y"}, Compression::zlib);
   EXPECT_THAT(read(read_tfrecord({directory / "*.tfrecord"}, {.compression = Compression::zlib})),
               ElementsAre("a.tfrecord:1 x", "a.tfrecord:2 y"));
@@ -52,8 +52,7 @@ TEST_F(RecordsTest, InterleaveFilesAndOtherRecords) {
               ElementsAre("a.txt:1 a1", "c.txt:1 c1", "a.txt:2 a2"));
   EXPECT_THAT(read(interleave({a, c}, fixed_length(3))),
               ElementsAre("a.txt:1 a1\n", "c.txt:1 c1\n", "a.txt:2 a2\n"));
-  EXPECT_THAT(read(interleave({a, c}, whole_files())),
-              ElementsAre("a.txt:1 a1\na2\n", "c.txt:1 c1\n"));
+  EXPECT_THAT(read(interleave({a, c}, whole_files())), ElementsAre("a.txt a1\na2\n", "c.txt c1\n"));
   test::write_tfrecords(directory / "a.tfrecord", {"x"});
   EXPECT_THAT(read(interleave({directory / "a.tfrecord"}, tfrecords())),
               ElementsAre("a.tfrecord:1 x"));

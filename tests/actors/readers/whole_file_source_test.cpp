@@ -23,7 +23,7 @@ class WholeFileSourceTest : public ::testing::Test {
 
 TEST_F(WholeFileSourceTest, MakesEachFileARecord) {
   WholeFileSource source({.files = {file("a", "one\ntwo\n"), file("b", ""), file("c", "3")}});
-  EXPECT_THAT(test::read_with_places(source), ElementsAre("a:1 one\ntwo\n", "b:1 ", "c:1 3"));
+  EXPECT_THAT(test::read_with_places(source), ElementsAre("a one\ntwo\n", "b ", "c 3"));
 }
 
 TEST_F(WholeFileSourceTest, ReadsFilesThatAreLargerThanItsBuffer) {
@@ -40,7 +40,8 @@ TEST_F(WholeFileSourceTest, LetsFilesTravelTogetherWhenAsked) {
   EXPECT_EQ(runs[0].count(), 1u);
   ASSERT_TRUE(source.read(runs, {.cross_files = true}));
   EXPECT_EQ(runs[0].count(), 2u);
-  EXPECT_EQ(runs[0].place(1), directory / "c:1");
+  EXPECT_EQ(runs[0].place(0), directory / "b");
+  EXPECT_EQ(runs[0].place(1), directory / "c");
 }
 
 TEST_F(WholeFileSourceTest, RefusesAFileThatIsTooLarge) {

@@ -7,6 +7,7 @@
 #include "troupe/ops/catalog.h"
 #include "troupe/ops/dispatch.h"
 #include "troupe/ops/elementwise.h"
+#include "troupe/ops/simd/softmax_kernels.h"
 #include "troupe/ops/state.h"
 
 namespace troupe {
@@ -18,6 +19,16 @@ template <class T>
 using ConstRow = Eigen::Map<const Eigen::Array<T, Eigen::Dynamic, 1>>;
 
 constexpr double kCyclesPerExp = 5;
+
+/// What a softmax divides by, split so that nothing overflows: sum exp(x - max).
+template <class T>
+struct Normalizer {
+  /// Writes the terms to a row, if there is one.
+  explicit Normalizer(const ConstRow<T>& x, T* terms = nullptr)
+      : sum(TROUPE_PICK(exponentials<T>)(x.data(), x.size(), terms, &max)) {}
+  T max;
+  T sum;
+};
 
 /// Logits seen as a matrix, one row for each distribution.
 struct Rows {
@@ -35,14 +46,6 @@ struct Rows {
       for (auto row = begin; row < end; ++row) fn(row);
     });
   }
-};
-
-/// What a softmax divides by, split so that nothing overflows: sum exp(x - max).
-template <class T>
-struct Normalizer {
-  T max;
-  T sum;
-  explicit Normalizer(const ConstRow<T>& x) : max(x.maxCoeff()), sum((x - max).exp().sum()) {}
 };
 
 Shape without_last(const Shape& shape) { return Shape(shape.extents().first(shape.rank() - 1)); }
@@ -140,8 +143,7 @@ KernelPtr sparse_grad_cpu(const KernelInit& init) {
         const auto label = labels.at(run, row);
         const ConstRow<T> x(run.in<T>(1) + row * rows.classes, rows.classes);
         Row<T> dx(run.out<T>() + row * rows.classes, rows.classes);
-        dx = (x - x.maxCoeff()).exp();
-        dx *= dy / dx.sum();
+        dx *= dy / Normalizer<T>(x, dx.data()).sum;
         dx[label] -= dy;
       });
     });
@@ -197,8 +199,7 @@ KernelPtr dense_grad_cpu(const KernelInit& init) {
         const ConstRow<T> x(run.in<T>(1) + row * rows.classes, rows.classes);
         const ConstRow<T> p(run.in<T>(2) + row * rows.classes, rows.classes);
         Row<T> dx(run.out<T>() + row * rows.classes, rows.classes);
-        dx = (x - x.maxCoeff()).exp();
-        const T scale = p.sum() / dx.sum();
+        const T scale = p.sum() / Normalizer<T>(x, dx.data()).sum;
         dx = dy * (dx * scale - p);
       });
     });

@@ -1,12 +1,15 @@
-#include <algorithm>
-#include <cmath>
-
 #include "troupe/ops/catalog.h"
 #include "troupe/ops/dispatch.h"
 #include "troupe/ops/normalization.h"
+#include "troupe/ops/simd/softmax_kernels.h"
 
 namespace troupe {
 namespace {
+
+template <class T>
+constexpr double kCyclesPerExp = 3;
+template <>
+constexpr double kCyclesPerExp<double> = 20;  // libm's
 
 void softmax_shape(InferContext& c) {
   c.expect_floating(0);
@@ -20,60 +23,62 @@ void softmax_shape(InferContext& c) {
   c.output(c.input(0));
 }
 
-/// A kernel that calls row.operator()<T>(classes, in, in2, out) for each row;
-/// in2 is null for an op of one input.
+/// A kernel that calls row(run, offset, classes) for each row.
 template <class Row>
 KernelPtr by_rows(const KernelInit& init, double cycles_per_value, Row row) {
   const auto& shape = init.inputs[0].shape;
   const auto classes = shape[-1];
   const auto rows = classes == 0 ? 0 : shape.volume() / classes;
-  const bool two = init.inputs.size() > 1;
-  const auto cost = cycles_per_value * static_cast<double>(classes);
-  return dispatch_floating(init.dtype(), init.node.op->name, [&]<class T>() {
-    return make_kernel(
-        [=](const Run& run) {
-          run.intra.parallel_for(rows, cost, [&](auto begin, auto end) {
-            for (auto i = begin; i < end; ++i)
-              row(classes, run.in<T>(0) + i * classes, two ? run.in<T>(1) + i * classes : nullptr,
-                  run.out<T>() + i * classes);
-          });
-        },
-        cost * static_cast<double>(rows));
+  const auto cost = 20 + cycles_per_value * static_cast<double>(classes);
+  return make_kernel(
+      [=](const Run& run) {
+        run.intra.parallel_for(rows, cost, [&](auto begin, auto end) {
+          for (auto i = begin; i < end; ++i) row(run, i * classes, classes);
+        });
+      },
+      cost * static_cast<double>(rows));
+}
+
+/// The kernel of a function of a row.
+template <class T>
+KernelPtr of_row(const KernelInit& init, void (*function)(const T*, std::int64_t, T*)) {
+  return by_rows(init, kCyclesPerExp<T>, [function](const Run& run, auto offset, auto classes) {
+    function(run.in<T>(0) + offset, classes, run.out<T>() + offset);
   });
+}
+
+/// The kernel of its gradient, from the output and the gradient of that.
+template <class T>
+KernelPtr of_two_rows(const KernelInit& init, double cycles_per_value,
+                      void (*function)(const T*, const T*, std::int64_t, T*)) {
+  return by_rows(init, cycles_per_value, [function](const Run& run, auto offset, auto classes) {
+    function(run.in<T>(0) + offset, run.in<T>(1) + offset, classes, run.out<T>() + offset);
+  });
+}
+
+template <class Fn>
+KernelPtr dispatch(const KernelInit& init, Fn fn) {
+  return dispatch_floating(init.dtype(), init.node.op->name, fn);
 }
 
 KernelPtr softmax_cpu(const KernelInit& init) {
-  return by_rows(init, 20, []<class T>(std::int64_t n, const T* x, const T*, T* y) {
-    const T greatest = *std::max_element(x, x + n);
-    T sum = 0;
-    for (std::int64_t i = 0; i < n; ++i) sum += y[i] = std::exp(x[i] - greatest);
-    for (std::int64_t i = 0; i < n; ++i) y[i] /= sum;
-  });
+  return dispatch(init, [&]<class T>() { return of_row<T>(init, TROUPE_PICK(softmax_row<T>)); });
 }
 
 KernelPtr log_softmax_cpu(const KernelInit& init) {
-  return by_rows(init, 20, []<class T>(std::int64_t n, const T* x, const T*, T* y) {
-    const T greatest = *std::max_element(x, x + n);
-    T sum = 0;
-    for (std::int64_t i = 0; i < n; ++i) sum += std::exp(x[i] - greatest);
-    const T offset = std::log(sum);
-    for (std::int64_t i = 0; i < n; ++i) y[i] = x[i] - greatest - offset;
-  });
+  return dispatch(init,
+                  [&]<class T>() { return of_row<T>(init, TROUPE_PICK(log_softmax_row<T>)); });
 }
 
 KernelPtr softmax_gradient_cpu(const KernelInit& init) {
-  return by_rows(init, 1, []<class T>(std::int64_t n, const T* y, const T* dy, T* dx) {
-    T sum = 0;
-    for (std::int64_t i = 0; i < n; ++i) sum += y[i] * dy[i];
-    for (std::int64_t i = 0; i < n; ++i) dx[i] = (dy[i] - sum) * y[i];
+  return dispatch(init, [&]<class T>() {
+    return of_two_rows<T>(init, 1, TROUPE_PICK(softmax_row_gradient<T>));
   });
 }
 
 KernelPtr log_softmax_gradient_cpu(const KernelInit& init) {
-  return by_rows(init, 20, []<class T>(std::int64_t n, const T* y, const T* dy, T* dx) {
-    T sum = 0;
-    for (std::int64_t i = 0; i < n; ++i) sum += dy[i];
-    for (std::int64_t i = 0; i < n; ++i) dx[i] = dy[i] - std::exp(y[i]) * sum;
+  return dispatch(init, [&]<class T>() {
+    return of_two_rows<T>(init, kCyclesPerExp<T>, TROUPE_PICK(log_softmax_row_gradient<T>));
   });
 }
 

@@ -18,10 +18,18 @@ struct Compare {
   double seconds;
   NodeActivity& node;
 
+  /// An answer that lay in a mailbox is older than it looks: what an actor says it
+  /// did takes at least as long as it says.
+  void stretch(std::chrono::nanoseconds told) { seconds = std::max(seconds, in_seconds(told)); }
+
   double share(std::chrono::nanoseconds before, std::chrono::nanoseconds after) const {
     return std::max(0.0, in_seconds(after - before)) / seconds;
   }
-  void operator()(const StageStatus& a, const StageStatus& b) const {
+  void operator()(const StageStatus& a, const StageStatus& b) {
+    const auto waited =
+        b.waiting_for_input - a.waiting_for_input + b.waiting_for_output - a.waiting_for_output;
+    // One that never waits tells time in kernels, of all threads together.
+    if (waited.count() > 0) stretch(waited + b.busy - a.busy);
     node.records = difference(a.records, b.records) / seconds;
     node.bytes = difference(a.bytes, b.bytes) / seconds;
     node.busy = share(a.busy, b.busy) + node.silent / seconds;
@@ -29,7 +37,9 @@ struct Compare {
     node.waiting_out = share(a.waiting_for_output, b.waiting_for_output);
     node.idle = std::max(0.0, 1 - node.busy - node.waiting_in - node.waiting_out);
   }
-  void operator()(const QueueStatus& a, const QueueStatus& b) const {
+  void operator()(const QueueStatus& a, const QueueStatus& b) {
+    stretch(
+        std::max(b.blocked_on_empty - a.blocked_on_empty, b.blocked_on_full - a.blocked_on_full));
     node.records = difference(a.dequeued, b.dequeued) / seconds;
     node.waiting_in = share(a.blocked_on_empty, b.blocked_on_empty);
     node.waiting_out = share(a.blocked_on_full, b.blocked_on_full);
@@ -39,16 +49,17 @@ struct Compare {
     node.capacity = b.capacity;
     node.closed = b.closed;
   }
-  void operator()(const ShardStatus& a, const ShardStatus& b) const {
+  void operator()(const ShardStatus& a, const ShardStatus& b) {
+    stretch(b.busy - a.busy);
     node.records = difference(a.updates, b.updates) / seconds;
     node.busy = share(a.busy, b.busy);
   }
-  void operator()(const DeviceStatus& a, const DeviceStatus& b) const {
+  void operator()(const DeviceStatus& a, const DeviceStatus& b) {
     node.records = difference(a.runs, b.runs) / seconds;
     node.busy = share(a.busy, b.busy);
   }
   template <class A, class B>
-  void operator()(const A&, const B&) const {
+  void operator()(const A&, const B&) {
     node.known = false;
   }
 };

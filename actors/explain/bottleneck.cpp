@@ -42,7 +42,10 @@ class Walk {
       : topology_(topology), settings_(settings), activity_(activity) {}
 
   Finding find() {
+    const double wanted = activity_.cpu + activity_.ready;
     finding_.cpus_busy = activity_.cpu >= kAll * settings_.cpus;
+    finding_.cpus_taken =
+        !finding_.cpus_busy && activity_.ready >= kMuch && wanted >= kAll * settings_.cpus;
     const auto replicas = group(topology_.all(Role::replica));
     if (activity_.seconds <= 0 || replicas.nodes.empty()) return finding_;
     if (const auto* queue = filling_queue(replicas)) {
@@ -107,11 +110,6 @@ class Walk {
                 settings_.cpus == 1 ? " CPU busy" : " CPUs busy");
   }
   double spare_cpus() const { return std::max(0.0, settings_.cpus - activity_.cpu); }
-  /// Threads stand ready, yet this process does not get all CPUs: others have them.
-  bool others_take_cpus() const {
-    return !finding_.cpus_busy && activity_.ready >= kMuch &&
-           activity_.cpu + activity_.ready >= kAll * settings_.cpus;
-  }
   /// How much of their time the workers of the actors were on a CPU or ready for one.
   double worker_use() const {
     double use = 0;
@@ -139,7 +137,7 @@ class Walk {
                   " busy: more CPUs, or ", what));
       return true;
     }
-    if (!others_take_cpus()) return false;
+    if (!finding_.cpus_taken) return false;
     advise(Knob::none, "",
            text("other programs have the CPUs: threads of this one stood ready ",
                 one_digit(activity_.ready), " CPUs' worth of the time and used ",
@@ -207,7 +205,7 @@ class Walk {
   /// more room would not help.
   bool is_too_small(const NodeActivity& q) const {
     return q.waiting_in >= kSome && q.waiting_out >= kSome && q.capacity > 0 &&
-           !finding_.cpus_busy && !others_take_cpus();
+           !finding_.cpus_busy && !finding_.cpus_taken;
   }
 
   void queue_too_small(std::size_t node, const std::string& waited) {
@@ -285,7 +283,11 @@ class Walk {
     const auto count = static_cast<int>(decoders.nodes.size());
     set(Limit::decoders, "decoders", decoders.mean_busy,
         text(names(decoders), count == 1 ? " was" : " were", " busy ", percent(decoders.mean_busy),
-             " of the time; ", evidence, "; ", cpu_words()));
+             " of the time",
+             use_of(decoders) < kAll && decoders.waiting_in >= kSome
+                 ? " and waited for a thread to run on, with input at hand"
+                 : "",
+             "; ", evidence, "; ", cpu_words()));
     if (advise_on_cpus("data that are cheaper to decode (numbers as bytes instead of text)"))
       return;
     if (count < settings_.inter_op || decoders.mean_busy >= kAll) {

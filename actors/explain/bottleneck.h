@@ -35,9 +35,10 @@ struct Advice {
 
 struct Finding {
   Limit limit = Limit::unknown;
-  std::string actor;       ///< "decoders", "reader", "queue 'shuffle queue'"
-  double busy = 0;         ///< its busy share, 0 to 1; the mean of several
-  bool cpus_busy = false;  ///< the process uses all CPUs that it may use
+  std::string actor;        ///< "decoders", "reader", "queue 'shuffle queue'"
+  double busy = 0;          ///< its busy share, 0 to 1; the mean of several
+  bool cpus_busy = false;   ///< the process uses all CPUs that it may use
+  bool cpus_taken = false;  ///< it could, but other programs have them
   std::string evidence;
   std::vector<Advice> advice;        ///< the best first
   std::vector<std::string> remarks;  ///< what else was noticed

@@ -57,6 +57,13 @@ std::vector<std::size_t> table_order(const Topology& topology) {
   return order;
 }
 
+std::string state_of_cpus(const Explanation& e) {
+  if (e.finding.cpus_taken) return " (other programs have the CPUs)";
+  if (!e.finding.cpus_busy) return "";
+  return e.settings.cpus == 1 ? " (the CPU is busy)"
+                              : text(" (all ", e.settings.cpus, " CPUs are busy)");
+}
+
 std::string percent(double share) { return text(std::lround(100 * share), " %"); }
 
 std::string fixed(double number) {
@@ -140,15 +147,8 @@ std::string summary(const Explanation& e, KnobStyle style) {
     lines += labelled("limit:", f.evidence.empty() ? "the run was too short to say what limits it"
                                                    : "not clear: " + f.evidence);
   } else {
-    lines += labelled(
-        "limit:",
-        text(f.actor.empty() ? std::string(to_string(f.limit)) : f.actor,
-             f.cpus_busy ? text(" (",
-                                e.settings.cpus == 1 ? std::string("the CPU is")
-                                                     : text("all ", e.settings.cpus, " CPUs are"),
-                                " busy)")
-                         : std::string(),
-             ": ", f.evidence));
+    const auto who = f.actor.empty() ? std::string(to_string(f.limit)) : f.actor;
+    lines += labelled("limit:", text(who, state_of_cpus(e), ": ", f.evidence));
   }
   for (const auto& stall : e.stalls) lines += labelled("stuck:", stall.message);
   std::size_t told = 0;

@@ -49,8 +49,13 @@ Json finding_json(const Finding& f, KnobStyle style) {
   auto advice = Json::array();
   for (const auto& a : f.advice)
     advice.push_back({{"knob", knob_name(a.knob, style)}, {"value", a.value}, {"why", a.why}});
-  return {{"limit", to_string(f.limit)}, {"actor", f.actor},       {"busy", f.busy},
-          {"cpus_busy", f.cpus_busy},    {"evidence", f.evidence}, {"advice", advice},
+  return {{"limit", to_string(f.limit)},
+          {"actor", f.actor},
+          {"busy", f.busy},
+          {"cpus_busy", f.cpus_busy},
+          {"cpus_taken", f.cpus_taken},
+          {"evidence", f.evidence},
+          {"advice", advice},
           {"remarks", f.remarks}};
 }
 

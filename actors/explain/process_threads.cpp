@@ -89,6 +89,7 @@ std::string owner_of_thread(const std::string& name, bool main,
   // CAF 0.17 gives its workers this name.
   if (name == "caf.multiplexer") return "worker that actors run on (inter_op)";
   if (name == "caf.clock") return "timers of all actors";
+  if (name == "caf.actor") return "CAF's printer, which has nothing to do";
   if (name.starts_with("troupe-cpu"))
     return "inside ops of device CPU:" + name.substr(10, name.find('-', 10) - 10) + " (intra_op)";
   for (const auto& actor : actors)

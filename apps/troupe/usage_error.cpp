@@ -41,7 +41,8 @@ std::string suggestion(const std::string& word, const std::vector<std::string>& 
 std::string in_plain_words(const std::string& message) {
   static const std::vector<std::pair<std::regex, std::string>> rules{
       // Options that the command line does not have.
-      {std::regex(R"( \(\w+(Options|Limits)::[^)]*\))"), ""},
+      {std::regex(R"( \(\w+::\w+[^)]*\))"), ""},
+      {std::regex(R"( \(\w+ if that is fine\))"), ""},
       {std::regex(R"(RandomShuffleQueue)"), "shuffle queue"},
       {std::regex(R"(FIFOQueue)"), "queue"},
       {std::regex(R"(\bmin_after_dequeue\b)"), "--min-after-dequeue"},

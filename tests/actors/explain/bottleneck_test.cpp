@@ -78,6 +78,7 @@ TEST(Bottleneck, TellsOtherProgramsThatHaveTheCpus) {
       {8, "caf.multiplexer", std::chrono::nanoseconds(50), std::chrono::nanoseconds(50)}};
   const auto finding = run.explain().finding;
   EXPECT_EQ(finding.limit, Limit::decoders);
+  EXPECT_TRUE(finding.cpus_taken);
   EXPECT_THAT(finding.advice.at(0).why, HasSubstr("other programs have the CPUs"));
 }
 

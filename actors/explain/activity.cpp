@@ -47,6 +47,8 @@ struct Compare {
     node.growth = b.size - a.size;
     node.floor = b.floor;
     node.capacity = b.capacity;
+    node.bytes_inside = b.bytes;
+    node.capacity_bytes = b.capacity_bytes;
     node.closed = b.closed;
   }
   void operator()(const ShardStatus& a, const ShardStatus& b) {

@@ -9,19 +9,21 @@ namespace troupe {
 
 /// What one actor did between two samples. Shares are of the time between them, 0 to 1.
 struct NodeActivity {
-  bool known = false;         ///< it has answered before and at the end
-  double records = 0;         ///< a second; elements that left, for a queue
-  double bytes = 0;           ///< a second; 0 if not known
-  double busy = 0;            ///< for a device and an evaluator: cores kept busy in kernels
-  double waiting_in = 0;      ///< for a queue: a dequeue was waiting
-  double waiting_out = 0;     ///< for a queue: an enqueue was waiting
-  double idle = 0;            ///< not started, or at its end
-  double silent = 0;          ///< seconds without an answer: it is in the middle of something
-  std::int64_t size = 0;      ///< of a queue, at the end
-  std::int64_t growth = 0;    ///< of a queue's size
-  std::int64_t floor = 0;     ///< of a queue
-  std::int64_t capacity = 0;  ///< of a queue; below 0 for no bound
-  bool closed = false;        ///< a queue, at the end
+  bool known = false;              ///< it has answered before and at the end
+  double records = 0;              ///< a second; elements that left, for a queue
+  double bytes = 0;                ///< a second; 0 if not known
+  double busy = 0;                 ///< for a device and an evaluator: cores kept busy in kernels
+  double waiting_in = 0;           ///< for a queue: a dequeue was waiting
+  double waiting_out = 0;          ///< for a queue: an enqueue was waiting
+  double idle = 0;                 ///< not started, or at its end
+  double silent = 0;               ///< seconds without an answer: it is in the middle of something
+  std::int64_t size = 0;           ///< of a queue, at the end
+  std::int64_t growth = 0;         ///< of a queue's size
+  std::int64_t floor = 0;          ///< of a queue
+  std::int64_t capacity = 0;       ///< of a queue; below 0 for no bound
+  std::uint64_t bytes_inside = 0;  ///< a queue, at the end
+  std::uint64_t capacity_bytes = 0;  ///< of a queue; 0 for no bound of its own
+  bool closed = false;               ///< a queue, at the end
 };
 
 /// What one thread did between two samples.

@@ -204,13 +204,22 @@ class Walk {
   /// Both sides wait, by turns. Where there is no CPU to run them at the same time,
   /// more room would not help.
   bool is_too_small(const NodeActivity& q) const {
-    return q.waiting_in >= kSome && q.waiting_out >= kSome && q.capacity > 0 &&
-           !finding_.cpus_busy && !finding_.cpus_taken;
+    return q.waiting_in >= kSome && q.waiting_out >= kSome &&
+           (q.capacity > 0 || q.capacity_bytes > 0) && !finding_.cpus_busy && !finding_.cpus_taken;
   }
 
   void queue_too_small(std::size_t node, const std::string& waited) {
     const auto& q = at(node);
     const auto batch = std::max<std::int64_t>(1, settings_.batch);
+    if (static_cast<double>(q.bytes_inside) >= kMuch * static_cast<double>(q.capacity_bytes) &&
+        q.capacity_bytes > 0) {
+      set(Limit::queue, name(node), 0,
+          text(name(node), " holds at most ", q.capacity_bytes, " bytes, now ", q.size,
+               " elements: dequeues waited ", percent(q.waiting_in), " and enqueues ",
+               percent(q.waiting_out), " of the time, by turns; ", waited));
+      return advise(Knob::capacity_bytes, text(4 * q.capacity_bytes),
+                    "room for more elements of this size, or smaller batches");
+    }
     set(Limit::queue, name(node), 0,
         text(name(node), " holds ", q.capacity,
              q.floor > 0 ? text(", of which ", q.floor, " stay (min_after_dequeue)") : "",
@@ -257,9 +266,12 @@ class Walk {
     if (stage.nodes.empty()) return set(Limit::unknown, "", 0, waited);
     const auto role = topology_.nodes[stage.nodes[0]].role;
     if (role == Role::queue) return queue_before(stage, waited);
-    if (stage.mean_busy < kNone && activity_.cpu < kSome) return nobody_works();
+    if (stage.mean_busy < kNone && activity_.cpu < kSome && !all_before(stage.nodes).empty())
+      return nobody_works();
     if (role == Role::reader)
       reader_limits(stage, empty + waited);
+    else if (stage.waiting_in > stage.mean_busy && all_before(stage.nodes).empty())
+      feed_limits(stage, empty + waited);
     else
       decoders_limit(stage, empty + waited);
   }
@@ -309,6 +321,13 @@ class Walk {
     }
     advise(Knob::decoders, text(count + settings_.cpus),
            text(one_digit(spare_cpus()), " of ", settings_.cpus, " CPUs are idle"));
+  }
+
+  void feed_limits(const Group& feeds, const std::string& evidence) {
+    set(Limit::feed, names(feeds), feeds.mean_busy,
+        text(names(feeds), " waited for what the program gives it ", percent(feeds.waiting_in),
+             " of the time; ", evidence, "; ", cpu_words()));
+    advise(Knob::none, "", "give it more at a time, or from more threads");
   }
 
   void reader_limits(const Group& readers, const std::string& evidence) {
@@ -503,6 +522,8 @@ std::string_view to_string(Limit limit) {
       break;
     case Limit::reader:
       return "reader";
+    case Limit::feed:
+      return "feed";
     case Limit::decoders:
       return "decoders";
     case Limit::batching:

@@ -13,6 +13,7 @@ namespace troupe {
 enum class Limit {
   unknown,      ///< nothing to compare, or nothing stands out
   reader,       ///< files come too slowly, or are cut into records too slowly
+  feed,         ///< the program gives too little to a feed
   decoders,     ///< records become tensors too slowly
   batching,     ///< examples are there, but are put together too slowly
   queue,        ///< too small between two that would each be fast enough

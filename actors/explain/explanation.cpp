@@ -155,14 +155,11 @@ std::string summary(const Explanation& e, KnobStyle style) {
   for (const auto& advice : f.advice) {
     constexpr std::size_t kMost = 2;
     if (told++ == kMost) break;
-    const auto knob = knob_name(advice.knob, style);
-    const bool equals = style == KnobStyle::options && !advice.value.empty();
-    lines += labelled(told == 1 ? "faster:" : "or:",
-                      text(knob,
-                           advice.value.empty() ? ""
-                           : equals             ? " = "
-                                                : " ",
-                           advice.value, knob.empty() ? "" : ": ", advice.why));
+    auto words = knob_name(advice.knob, style);
+    if (!words.empty() && !advice.value.empty())
+      words += (style == KnobStyle::options ? " = " : " ") + advice.value;
+    if (!words.empty()) words += ": ";
+    lines += labelled(told == 1 ? "faster:" : "or:", words + advice.why);
   }
   for (const auto& remark : f.remarks) lines += labelled("also:", remark);
   if (e.short_run && f.limit != Limit::unknown)

@@ -16,6 +16,8 @@ Names names_of(Knob knob) {
       return {"--decoders", "DecodeOptions::decoders"};
     case Knob::capacity:
       return {"--capacity", "ShuffleOptions::capacity"};
+    case Knob::capacity_bytes:
+      return {"", "ShuffleOptions::capacity_bytes"};
     case Knob::min_after_dequeue:
       return {"--min-after-dequeue", "ShuffleOptions::min_after_dequeue"};
     case Knob::batch:

@@ -9,6 +9,7 @@ enum class Knob {
   none,  ///< no option: other data, another disk, another machine
   decoders,
   capacity,
+  capacity_bytes,
   min_after_dequeue,
   batch,
   replicas,
@@ -25,7 +26,7 @@ enum class KnobStyle {
   flags,    ///< "--decoders"
   options,  ///< "DecodeOptions::decoders"
 };
-/// "" for Knob::none.
+/// "" for Knob::none and where there is no flag.
 std::string knob_name(Knob knob, KnobStyle style);
 
 }  // namespace troupe

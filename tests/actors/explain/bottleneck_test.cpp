@@ -140,6 +140,34 @@ TEST(Bottleneck, IsAQueueInWhichBothSidesWaitByTurns) {
   EXPECT_THAT(finding.evidence, HasSubstr("holds 1010, of which 1000 stay"));
 }
 
+TEST(Bottleneck, IsAQueueWhoseBytesAreTooFew) {
+  SyntheticRun run(2, 1, 1);
+  run.hold(40, 1000);
+  run.queues[run.queue].bytes = 60 << 20;
+  run.queues[run.queue].capacity_bytes = 64 << 20;
+  run.set(run.decoders, {.busy = 0.4, .out = 0.6, .records = 500});
+  run.set({run.queue}, {.in = 0.45, .out = 0.55, .records = 1000});
+  run.set(run.replicas, {.busy = 0.5, .in = 0.4, .out = 0.1, .records = 1000});
+  run.cpu = 1.2;
+  const auto explanation = run.explain();
+  EXPECT_EQ(explanation.finding.limit, Limit::queue);
+  EXPECT_THAT(summary(explanation, KnobStyle::options),
+              HasSubstr("ShuffleOptions::capacity_bytes = 268435456: room for more elements"));
+  EXPECT_THAT(summary(explanation, KnobStyle::flags), HasSubstr("faster: room for more elements"));
+}
+
+TEST(Bottleneck, IsAProgramThatFeedsTooLittle) {
+  SyntheticRun run(1, 1, 1);
+  run.topology.links.erase(run.topology.links.begin());  // no reader is before it
+  run.set(run.decoders, {.busy = 0.02, .in = 0.98, .records = 10});
+  run.set({run.queue}, {.in = 0.98, .records = 10});
+  run.set(run.replicas, {.busy = 0.02, .in = 0.98, .records = 10});
+  run.cpu = 0.1;
+  const auto finding = run.explain().finding;
+  EXPECT_EQ(finding.limit, Limit::feed);
+  EXPECT_THAT(finding.evidence, HasSubstr("waited for what the program gives it 98 %"));
+}
+
 TEST(Bottleneck, IsNoQueueWhereBothSidesWaitForTheSameCpus) {
   SyntheticRun run(4, 1, 1);
   run.hold(1000, 1100, 0);

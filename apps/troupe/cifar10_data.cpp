@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cmath>
-#include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <numbers>
 
+#include "make_directory.h"
 #include "troupe/actors/decoders/cifar10_decoder.h"
+#include "troupe/actors/system_error.h"
 #include "troupe/ops/error.h"
 #include "troupe/ops/random.h"
 
@@ -61,8 +60,7 @@ std::uint64_t write_batch(const std::string& path, std::int64_t samples, RandomS
     draw(record, random);
     file.write(reinterpret_cast<const char*>(record.data()), record.size());
   }
-  if (!file.flush())
-    fail(Code::permission_denied, "cannot write ", path, ": ", std::strerror(errno));
+  if (!file.flush()) system_error("write", path);
   return static_cast<std::uint64_t>(samples) * record.size();
 }
 
@@ -73,11 +71,7 @@ std::uint64_t write_cifar10_data(const Cifar10Data& data) {
     fail(Code::invalid_argument, "make-data needs at least ", kBatches,
          " samples, one for each file, and 1 test sample, but got ", data.samples, " and ",
          data.test_samples);
-  std::error_code failed;
-  std::filesystem::create_directories(data.directory, failed);
-  if (failed)
-    fail(Code::permission_denied, "cannot make the directory ", data.directory, ": ",
-         failed.message());
+  make_directory(data.directory);
   std::uint64_t bytes = 0;
   for (int i = 0; i < kBatches; ++i)
     bytes += write_batch(text(data.directory, "/data_batch_", i + 1, ".bin"),

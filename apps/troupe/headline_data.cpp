@@ -1,12 +1,11 @@
 #include "headline_data.h"
 
 #include <array>
-#include <cerrno>
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <vector>
 
+#include "make_directory.h"
 #include "troupe/actors/system_error.h"
 #include "troupe/ops/error.h"
 #include "troupe/ops/random.h"
@@ -91,12 +90,7 @@ std::uint64_t write_headline_data(const HeadlineData& data) {
   if (data.samples < 1 || data.test_samples < 1)
     fail(Code::invalid_argument, "make-data needs at least 1 sample and 1 test sample, but got ",
          data.samples, " and ", data.test_samples);
-  std::error_code failed;
-  std::filesystem::create_directories(data.directory, failed);
-  if (failed) {
-    errno = failed.value();
-    system_error("make the directory", data.directory);
-  }
+  make_directory(data.directory);
   const auto in = [&](const char* name) { return data.directory + "/" + name; };
   return write_pair(in("features.txt"), in("labels.txt"), data.samples,
                     RandomStream(seed_for(data.seed, "headline/train"))) +

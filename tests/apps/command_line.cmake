@@ -96,6 +96,9 @@ if(EXISTS /dev/full)
   file(CREATE_LINK /dev/full "${work}/full/features.txt" SYMBOLIC)
   expect(1 "resource exhausted: cannot write full/features.txt: No space left"
     make-data headline --samples 40 -d full)
+  file(CREATE_LINK /dev/full "${work}/full/data_batch_1.bin" SYMBOLIC)
+  expect(1 "resource exhausted: cannot write full/data_batch_1.bin: No space left"
+    make-data cifar10 --samples 50 -d full)
 endif()
 file(WRITE "${work}/a-file" "")
 expect(1 "cannot make the directory a-file/x: Not a directory" make-data headline -d a-file/x)

@@ -154,7 +154,8 @@ std::string explain(const DecodeResult& result, std::string_view line, std::int6
       return text("field ", result.field, ": ", quoted(field), " does not fit 64 bits");
     case DecodeFault::too_few:
     case DecodeFault::too_many:
-      return text("got ", result.fields, " fields, expected ", expected);
+      return text("got ", result.fields, " fields, expected ", expected,
+                  result.fields == 0 ? ": a blank line" : "");
   }
   return {};
 }

@@ -73,6 +73,8 @@ TEST_F(NumberDecoderTest, SaysHowManyNumbersAreNeededAndWhy) {
               IsError(Code::invalid_argument, HasSubstr("got 5 fields, expected 4")));
   EXPECT_THAT(failure("1\n\n", {.shape = {1}}),
               IsError(Code::invalid_argument, HasSubstr(at("2:"))));
+  EXPECT_THAT(failure("1\n\n", {.shape = {1}, .merge_delimiters = true}),
+              IsError(Code::invalid_argument, HasSubstr("got 0 fields, expected 1: a blank line")));
 }
 
 TEST_F(NumberDecoderTest, SurvivesBinaryJunk) {

@@ -1,8 +1,11 @@
 #include "troupe/actors/pipeline/records.h"
 
+#include <algorithm>
+
 #include "actors/readers/record_files.h"
 #include "support/error_matcher.h"
 #include "troupe/actors/decoders/example_builder.h"
+#include "troupe/actors/pipeline/batch_iterator.h"
 
 namespace troupe {
 namespace {
@@ -94,6 +97,53 @@ TEST_F(RecordsTest, SplitAText) {
     lines += records.size();
   }
   EXPECT_EQ(lines, 100u);
+}
+
+TEST_F(RecordsTest, ReachPaddedBatches) {
+  TFRecordWriter writer(directory / "a");
+  for (std::int64_t i = 1; i <= 3; ++i) {
+    const std::vector<std::int64_t> label{i}, ids(static_cast<std::size_t>(i), 10 * i);
+    writer.write(ExampleBuilder().ints("label", label).ints("ids", ids).message());
+  }
+  writer.close();
+  const auto batches =
+      read_tfrecord({directory / "a"})
+          .decode({example_features({{"label", DType::int64}, {"ids", DType::int64, {-1}}})},
+                  {.decoders = 1})
+          .buffer(8)
+          .padded_batch(3, Remainder::keep);
+  BatchIterator iterator(batches, {1, 1});
+  const auto batch = iterator.next();
+  ASSERT_TRUE(batch);
+  EXPECT_EQ(batch->components[0], Tensor::of<std::int64_t>({3}, {1, 2, 3}));
+  EXPECT_EQ(batch->components[1],
+            Tensor::of<std::int64_t>({3, 3}, {10, 0, 0, 20, 20, 0, 30, 30, 30}));
+  EXPECT_FALSE(iterator.next());
+}
+
+TEST_F(RecordsTest, AreReadInPartsAtTheSameTimeAndJoined) {
+  std::string bytes;
+  for (int i = 0; i < 1000; ++i) bytes += std::to_string(i) + "\n";
+  std::vector<Examples> parts;
+  for (const auto& part : split_text(file("a.txt", bytes), 3))
+    parts.push_back(part.decode({numbers({})}, {.decoders = 1}));
+  BatchIterator iterator(join(parts).buffer(64).batch(100, Remainder::keep), {2, 1});
+  std::vector<float> all;
+  while (const auto batch = iterator.next())
+    for (const auto number : batch->components[0].read<float>()) all.push_back(number);
+  std::ranges::sort(all);
+  ASSERT_EQ(all.size(), 1000u);
+  EXPECT_EQ(all.front(), 0);
+  EXPECT_EQ(all.back(), 999);
+}
+
+TEST_F(RecordsTest, SayWhatTheyLeaveOutWhenTheyEnd) {
+  TextLineOptions options;
+  options.policy.missing = FileAction::skip;
+  const auto records = read_lines({file("a.txt", "1\n"), directory / "none*"}, options);
+  EXPECT_THAT(read(records), ElementsAre("a.txt:1 1"));
+  const auto source = records.open();
+  EXPECT_THAT(source->report(), HasSubstr("1 file was left out"));
 }
 
 TEST_F(RecordsTest, AreDecoded) {

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "actors/readers/record_files.h"
+#include "troupe/actors/readers/csv_source.h"
 #include "troupe/actors/readers/fixed_length_source.h"
 #include "troupe/actors/readers/text_line_source.h"
 #include "troupe/actors/readers/tfrecord_format.h"
@@ -25,6 +26,11 @@ const Format kFormats[] = {
        TextLineOptions options{.files = {path}, .max_line_bytes = 5000, .buffer_bytes = 64};
        options.compression = compression;
        return std::make_unique<TextLineSource>(options);
+     }},
+    {"Csv",
+     [](const std::string& path, Compression) -> std::unique_ptr<RecordSource> {
+       return std::make_unique<CsvSource>(
+           CsvOptions{.files = {path}, .max_record_bytes = 5000, .buffer_bytes = 64});
      }},
     {"FixedLength",
      [](const std::string& path, Compression compression) -> std::unique_ptr<RecordSource> {

@@ -8,9 +8,11 @@
 #include "actors/readers/idx_bytes.h"
 #include "actors/readers/record_files.h"
 #include "support/error_matcher.h"
+#include "troupe/actors/readers/csv_source.h"
 #include "troupe/actors/readers/fixed_length_source.h"
 #include "troupe/actors/readers/idx_source.h"
 #include "troupe/actors/readers/interleave_source.h"
+#include "troupe/actors/readers/labelled_file_source.h"
 #include "troupe/actors/readers/repeat_source.h"
 #include "troupe/actors/readers/shard_source.h"
 #include "troupe/actors/readers/text_line_source.h"
@@ -42,6 +44,9 @@ void write_files(const test::TemporaryDirectory& directory) {
   write("a.bin", "headAAABBBCCCDDDfoot");
   write("b.bin", "headEEEfoot");
   write("c.bin.gz", test::compressed("headFFFGGGfoot", true));
+  write("a.csv", "x,y\n1,\"two\nlines\"\n3,4\n\n\"5\",\"\n\n\"\n6,7");
+  write("b.csv", "x,y\r\n8,9\r\n\"10\r\n\",11\r\n");
+  write("list", "a.txt 0\nd.txt 1\na.idx 2\na.txt 3\n");
   test::write_tfrecords(directory / "a.tfrecord", {"one", "", "three", std::string(300, 'x')});
   test::write_tfrecords(directory / "b.tfrecord", {});
   test::write_tfrecords(directory / "c.tfrecord.gz", {"five", "six", std::string(5000, 'y')});
@@ -68,6 +73,18 @@ SourcePtr repeat(SourcePtr source, bool shuffle = false) {
 }
 SourcePtr shard(SourcePtr source, std::size_t index, std::size_t count) {
   return std::make_unique<ShardSource>(std::move(source), index, count);
+}
+SourcePtr csv(const std::string& d, std::vector<std::string> names, std::size_t buffer = 8) {
+  CsvOptions options;
+  for (const auto& name : names) options.files.push_back(d + "/" + name);
+  options.header = true;
+  options.buffer_bytes = buffer;
+  return std::make_unique<CsvSource>(options);
+}
+SourcePtr listed_files(const std::string& d) {
+  LabelledFileOptions options;
+  options.files = std::make_shared<LabelledFiles>(files_by_list(d + "/list"));
+  return std::make_unique<LabelledFileSource>(options);
 }
 SourcePtr interleave(const std::string& d, std::size_t cycle, std::size_t block) {
   static const std::vector<std::string> names{"a.txt", "b.txt", "c.txt", "d.txt"};
@@ -138,6 +155,31 @@ const NamedSource kSources[] = {
      [](const std::string& d) -> SourcePtr {
        return std::make_unique<TFRecordSource>(
            TFRecordOptions{.files = {d + "/d.zlib"}, .compression = Compression::zlib});
+     }},
+    {"Csv",
+     [](const std::string& d) {
+       return csv(d, {"a.csv", "b.csv"});
+     }},
+    {"CsvRepeatedInAnotherOrder",
+     [](const std::string& d) {
+       return repeat(csv(d, {"a.csv", "b.csv"}, 1 << 20), true);
+     }},
+    {"ShardOfCsv",
+     [](const std::string& d) {
+       return shard(csv(d, {"a.csv", "b.csv"}), 1, 2);
+     }},
+    {"InterleaveOfCsv",
+     [](const std::string& d) -> SourcePtr {
+       return std::make_unique<InterleaveSource>(
+           2, [d](std::size_t i) { return csv(d, {i == 0 ? "a.csv" : "b.csv"}); }, "two files",
+           InterleaveOptions{2, 2});
+     }},
+    {"LabelledFiles", [](const std::string& d) { return listed_files(d); }},
+    {"LabelledFilesRepeatedInAnotherOrder",
+     [](const std::string& d) { return repeat(listed_files(d), true); }},
+    {"ZipOfCsvAndLines",
+     [](const std::string& d) {
+       return zip(csv(d, {"a.csv", "b.csv"}), lines(d, {"long.txt"}, 64));
      }},
     {"Zip",
      [](const std::string& d) {

@@ -77,7 +77,7 @@ std::string_view text_of(const RecordRun& run, std::size_t i) {
   while (start != run.begin(i) && start[-1] != '\n') --start;
   const auto where =
       line == first ? std::string() : text(" (the record starts in line ", first, ")");
-  fail(Code::invalid_argument, run.file, ":", line, ":", at - start + 1, ": ", words, where);
+  fail(Code::invalid_argument, run.file_of(i), ":", line, ":", at - start + 1, ": ", words, where);
 }
 
 }  // namespace

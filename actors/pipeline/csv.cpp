@@ -8,10 +8,26 @@ Records read_csv(const std::vector<std::string>& files, CsvOptions options) {
   return {[options] { return std::make_unique<CsvSource>(options); }, probe.describe()};
 }
 
+FileOpener csv_records(CsvOptions options) {
+  options.allow_empty = true;
+  if (!options.policy.report) options.policy.report = std::make_shared<FileReport>();
+  return [options](const std::string& path) {
+    auto one = options;
+    one.files = {path};
+    return std::make_unique<CsvSource>(one);
+  };
+}
+
 std::vector<std::string> csv_header(const std::vector<std::string>& files, CsvOptions options) {
   options.files = files;
   options.header = true;
-  return CsvSource(options).header();
+  options.allow_empty = true;
+  CsvSource source(options);
+  std::vector<RecordRun> first;
+  source.read(first, {.records = 1});
+  if (source.header().empty())
+    fail(Code::invalid_argument, "no header in ", source.describe(), ": all of them are empty");
+  return source.header();
 }
 
 DecoderFactory csv_columns(std::vector<CsvComponent> components, CsvDecoderOptions options) {

@@ -6,6 +6,7 @@
 #include "troupe/actors/decoders/csv_decoder.h"
 #include "troupe/actors/pipeline/pipeline.h"
 #include "troupe/actors/readers/csv_source.h"
+#include "troupe/actors/readers/queue_reader.h"
 
 namespace troupe {
 
@@ -21,11 +22,13 @@ namespace troupe {
 //       .shuffle({}).batch(100, Remainder::drop)
 
 /// The records of CSV files: paths or patterns ("data/part-*.csv"); the files are
-/// read one after the other. Throws not_found at once for what is not there, and
-/// the errors of the first file's header. CsvOptions::files is not used.
+/// read one after the other. Throws at once for what is not there, as the policy
+/// says. CsvOptions::files is not used.
 Records read_csv(const std::vector<std::string>& files, CsvOptions options = {});
+/// What opens one file, for interleave and queue_reader.
+FileOpener csv_records(CsvOptions options = {});
 
-/// The names in the first record of the first of the files.
+/// The names in the first record of the first of the files that is not empty.
 std::vector<std::string> csv_header(const std::vector<std::string>& files, CsvOptions options = {});
 
 /// Tensors from CSV records, one for each component: a column or csv::stack of

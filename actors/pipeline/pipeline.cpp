@@ -55,6 +55,9 @@ Examples Records::decode(std::vector<DecoderFactory> decoders, const DecodeOptio
   if (options.decoders < 0 || options.decoders > kMostDecoders)
     fail(Code::invalid_argument, "the number of decoders is 0 (two per CPU) to ", kMostDecoders,
          ", but ", options.decoders, " was given");
+  if (!options.quarantine.empty() && options.skip_bad_records == 0)
+    fail(Code::invalid_argument, "no record would be left out for the file ", options.quarantine,
+         ": say how many may be (DecodeOptions::skip_bad_records)");
   auto d = std::make_shared<Examples::Description>();
   for (const auto& component : d->branches.emplace_back(*this, std::move(decoders), options).made())
     d->components.push_back(component.spec);

@@ -1,10 +1,10 @@
 #include "troupe/actors/readers/csv_source.h"
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
+#include <optional>
 
-#include "troupe/actors/readers/file_list.h"
+#include "troupe/actors/readers/file_window.h"
 #include "troupe/actors/readers/record_buffer.h"
 #include "troupe/ops/error.h"
 #include "troupe/ops/simd/csv_kernels.h"
@@ -14,267 +14,238 @@ namespace {
 
 constexpr std::size_t kMostAtOnce = 1024;  // records
 
-std::string where_opened(const CsvScanner& scanner, const char* begin, std::int64_t line) {
-  const auto* quote = scanner.opened();
+std::int64_t count_lines(std::string_view text) {
+  return std::count(text.begin(), text.end(), '\n');
+}
+
+/// "line 14, column 3" of a quote, in a text that begins in a line.
+std::string where(const char* quote, const char* begin, std::int64_t line) {
   const auto* start = quote;
   while (start != begin && start[-1] != '\n') --start;
   return text("line ", line + std::count(begin, quote, '\n'), ", column ", quote - start + 1);
 }
 
-}  // namespace
+class CsvFile : public RecordFile {
+ public:
+  CsvFile(const CsvOptions& options, std::shared_ptr<CsvHeader> header, const std::string& path,
+          const StreamPosition& at);
 
-CsvSource::CsvSource(CsvOptions options) : options_(std::move(options)) {
-  check(options_.syntax);
-  if (options_.skip_lines < 0)
-    fail(Code::invalid_argument, "skip_lines must be at least 0, not ", options_.skip_lines,
-         " (CsvOptions)");
-  if (options_.max_record_bytes < 1 || options_.max_record_bytes > kMaxRecordBytes)
-    fail(Code::invalid_argument, "max_record_bytes must be from 1 to ", kMaxRecordBytes, ", not ",
-         options_.max_record_bytes, " (CsvOptions)");
-  options_.buffer_bytes = std::clamp<std::size_t>(options_.buffer_bytes, 1, kMaxRecordBytes);
-  files_ = expand_files(options_.files);
-  restart({});
-  if (options_.header) {
-    open_file();
-    close_file();
+  bool read(RecordRun& run, const BlockLimits& limits) override;
+  StreamPosition position() const override { return {.offset = window_.offset(), .record = line_}; }
+
+ private:
+  void start();
+  void skip_lines();
+  void read_header();
+  std::vector<std::string> names_of(const RecordRun& run) const;
+  bool fill();
+  /// Moves whole records from the window to the run; false when there are none.
+  bool cut(RecordRun& run, const BlockLimits& limits);
+  /// The ends of the next records in the rest of the file, as far as it is in memory.
+  simd::CsvRecords find_ends(std::size_t most, std::size_t bytes);
+  /// The same for a record without an end, at the end of the file.
+  bool cut_last(RecordRun& run);
+  /// Adds bytes [begin, end) of the rest, unless they are a blank line that is skipped.
+  void add(RecordRun& run, std::size_t begin, std::size_t end) const;
+  bool too_long(std::size_t bytes) const { return bytes > options_.max_record_bytes; }
+  [[noreturn]] void record_too_long(std::size_t begin, std::size_t end) const;
+
+  const CsvOptions options_;
+  std::shared_ptr<CsvHeader> header_;
+  FileWindow window_;
+  std::int64_t line_ = 1;            // in which the rest begins
+  std::vector<std::uint32_t> ends_;  // of records, in the rest
+};
+
+// ---- the start of a file ---------------------------------------------------------------------
+
+CsvFile::CsvFile(const CsvOptions& options, std::shared_ptr<CsvHeader> header,
+                 const std::string& path, const StreamPosition& at)
+    : options_(options),
+      header_(std::move(header)),
+      window_(path, options.compression, options.buffer_bytes) {
+  if (at.offset == 0) {
+    start();
+  } else {
+    window_.seek(at.offset);
+    line_ = at.record;
   }
 }
 
-void CsvSource::restart(std::span<const std::size_t> order) {
-  order_ = file_order(order, files_.size());
-  close_file();
-  file_index_ = 0;
-  any_ = false;
-}
-
-std::string CsvSource::describe() const { return "CSV records of " + describe_files(files_); }
-
-// ---- files -----------------------------------------------------------------------------------
-
-void CsvSource::open_file() {
+void CsvFile::start() {
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-  file_ = std::make_unique<InputFile>(path());
-  line_ = 1;
-  fill();
-  if (std::string_view(data_, end_).starts_with(kByteOrderMark)) begin_ = kByteOrderMark.size();
+  while (window_.rest().size() < kByteOrderMark.size() && window_.fill()) {
+  }
+  if (window_.rest().starts_with(kByteOrderMark)) window_.consume(kByteOrderMark.size());
   skip_lines();
-  if (!options_.header) return;
-  const auto line = line_;
-  auto names = read_header();
-  if (header_.empty())
-    header_ = std::move(names);
-  else
-    expect_header(names, line);
+  if (options_.header) read_header();
 }
 
-void CsvSource::close_file() {
-  file_.reset();
-  buffer_ = Tensor();
-  data_ = nullptr;
-  begin_ = end_ = 0;
-}
-
-void CsvSource::skip_lines() {
+void CsvFile::skip_lines() {
   for (auto left = options_.skip_lines; left > 0;) {
-    const auto* newline =
-        static_cast<const char*>(std::memchr(data_ + begin_, '\n', end_ - begin_));
-    if (newline != nullptr) {
-      begin_ = static_cast<std::size_t>(newline - data_) + 1;
+    if (const auto end = window_.rest().find('\n'); end != std::string_view::npos) {
+      window_.consume(end + 1);
       ++line_;
       --left;
     } else {
-      begin_ = end_;
-      if (!fill()) return;
+      window_.consume(window_.rest().size());
+      if (!window_.fill()) return;
     }
   }
 }
 
-std::vector<std::string> CsvSource::read_header() {
-  const auto line = line_;
+void CsvFile::read_header() {
   RecordRun run;
-  if (!read_run(run, {.records = 1}))
-    fail(Code::data_loss, path(), ":", line, ": the file has no header (CsvOptions::header)");
-  std::vector<CsvField> fields;
+  if (!read(run, {.records = 1})) return;
+  const auto names = names_of(run);
+  const auto& first = header_->names;
+  if (first.empty()) *header_ = {window_.path(), names};
+  if (names == first) return;
+  const auto wrong =
+      static_cast<std::size_t>(std::ranges::mismatch(names, first).in1 - names.begin());
+  const auto name = [wrong](const std::vector<std::string>& all) {
+    return wrong < all.size() ? shown(all[wrong]) : std::string("missing");
+  };
+  fail(Code::data_loss, run.place(0), ": column #", wrong, " of the header is ", name(names),
+       ", but ", header_->file, " has ", name(first), " there");
+}
+
+std::vector<std::string> CsvFile::names_of(const RecordRun& run) const {
   constexpr auto kAll = std::numeric_limits<std::int64_t>::max();
+  std::vector<CsvField> fields;
   const auto split = split_csv({run.begin(0), run.end(0)}, options_.syntax, kAll, kAll, fields);
   if (split.fault != CsvFault::none)
-    fail(Code::data_loss, path(), ":", line, ":", split.at - run.begin(0) + 1, ": column #",
+    fail(Code::data_loss, run.place(0), ":", split.at - run.begin(0) + 1, ": column #",
          split.fields, " of the header: ", explain(split.fault));
   if (options_.syntax.trailing_delimiter && fields.size() > 1 &&
       fields.back().begin == fields.back().end)
     fields.pop_back();
+  if (fields.empty())
+    fail(Code::data_loss, run.place(0), ": the header is a blank line (CsvOptions::header)");
   std::vector<std::string> names;
   std::string scratch;
   for (const auto& field : fields) names.emplace_back(field.value(scratch));
-  if (names.empty())
-    fail(Code::data_loss, path(), ":", line, ": the header is a blank line (CsvOptions::header)");
   return names;
-}
-
-void CsvSource::expect_header(const std::vector<std::string>& found, std::int64_t line) const {
-  if (found == header_) return;
-  const auto wrong =
-      static_cast<std::size_t>(std::ranges::mismatch(found, header_).in1 - found.begin());
-  const auto name = [&](const std::vector<std::string>& names) {
-    return wrong < names.size() ? shown(names[wrong]) : std::string("missing");
-  };
-  fail(Code::data_loss, path(), ":", line, ": column #", wrong, " of the header is ", name(found),
-       ", but ", files_[0], " has ", name(header_), " there");
-}
-
-void CsvSource::next_file() {
-  close_file();
-  ++file_index_;
 }
 
 // ---- records ---------------------------------------------------------------------------------
 
-void CsvSource::record_too_long(std::int64_t line, std::size_t begin, std::size_t end) const {
+bool CsvFile::read(RecordRun& run, const BlockLimits& limits) {
+  while (!cut(run, limits))
+    if (!fill()) return cut_last(run);
+  return true;
+}
+
+bool CsvFile::fill() {
+  if (const auto size = window_.rest().size(); too_long(size)) record_too_long(0, size);
+  return window_.fill();
+}
+
+void CsvFile::record_too_long(std::size_t begin, std::size_t end) const {
+  const auto rest = window_.rest();
+  const auto line = line_ + count_lines(rest.substr(0, begin));
   CsvScanner scanner(options_.syntax);
-  scanner.find_end(data_ + begin, data_ + end);
+  scanner.find_end(rest.data() + begin, rest.data() + end);
   const auto why = scanner.quoted() ? text(": a quote is open since ",
-                                           where_opened(scanner, data_ + begin, line))
+                                           where(scanner.opened(), rest.data() + begin, line))
                                     : std::string();
-  fail(Code::resource_exhausted, path(), ":", line, ": the record is longer than ",
+  fail(Code::resource_exhausted, window_.path(), ":", line, ": the record is longer than ",
        options_.max_record_bytes, " bytes (CsvOptions::max_record_bytes)", why);
 }
 
-bool CsvSource::fill() {
-  const auto kept = end_ - begin_;
-  if (kept > options_.max_record_bytes) record_too_long(line_, begin_, end_);
-  // An unfinished record larger than half of the buffer makes it grow, so that
-  // records are not searched for their end more than a few times.
-  const auto capacity = std::max(options_.buffer_bytes, 2 * kept);
-  auto buffer = record_buffer(capacity);
-  auto* data = record_data(buffer);
-  if (kept > 0) std::memcpy(data, data_ + begin_, kept);
-  const auto got = file_->read(data + kept, capacity - kept);
-  begin_ = 0;
-  end_ = kept + got;
-  data_ = data;
-  buffer_ = std::move(buffer);
-  return got > 0;
-}
-
-void CsvSource::add(RecordRun& run, std::size_t begin, std::size_t end) {
-  if (end - begin > options_.max_record_bytes)
-    record_too_long(line_ + std::count(data_ + begin_, data_ + begin, '\n'), begin, end);
-  if (end > begin && data_[end - 1] == '\r') --end;
+void CsvFile::add(RecordRun& run, std::size_t begin, std::size_t end) const {
+  const auto rest = window_.rest();
+  if (end > begin && rest[end - 1] == '\r') --end;
   if (end == begin && options_.skip_blank_lines) return;
-  if (run.count() == 0) run.first_record = line_ + std::count(data_ + begin_, data_ + begin, '\n');
-  run.begins.push_back(static_cast<std::uint32_t>(kRecordPadding + begin));
-  run.ends.push_back(static_cast<std::uint32_t>(kRecordPadding + end));
+  if (run.count() == 0) {
+    run.file = window_.path();
+    run.first_record = line_ + count_lines(rest.substr(0, begin));
+    run.by_lines = true;
+  }
+  window_.add_record(run, begin, end);
 }
 
-bool CsvSource::cut(RecordRun& run, const BlockLimits& limits) {
+simd::CsvRecords CsvFile::find_ends(std::size_t most, std::size_t bytes) {
   static const auto find_records = TROUPE_PICK(find_csv_records);
+  const auto rest = window_.rest();
+  const auto* const begin = rest.data();
+  const auto* const end = begin + rest.size();
+  most = std::min(most, kMostAtOnce);
   ends_.resize(kMostAtOnce + simd::kCsvSlack);
-  auto first = begin_;
-  while (run.count() < limits.records && begin_ - first < limits.bytes) {
-    const auto most = std::min(limits.records - run.count(), kMostAtOnce);
-    const auto bytes = std::min(limits.bytes - (begin_ - first), kMaxRecordBytes);
-    const auto found = find_records(data_ + begin_, data_ + end_, options_.syntax.delimiter,
-                                    options_.syntax.quotes, static_cast<std::int64_t>(most),
-                                    static_cast<std::int64_t>(bytes), ends_.data());
-    auto begin = begin_;
-    for (std::int64_t i = 0; i < found.count; ++i) {
-      const auto end = begin_ + ends_[static_cast<std::size_t>(i)];
-      add(run, begin, end);
-      begin = end + 1;
+  auto found =
+      find_records(begin, end, options_.syntax.delimiter, options_.syntax.quotes,
+                   static_cast<std::int64_t>(most),
+                   static_cast<std::int64_t>(std::min(bytes, kMaxRecordBytes)), ends_.data());
+  if (found.count > 0 || !found.irregular) return found;
+  CsvScanner scanner(options_.syntax);
+  if (const auto* newline = scanner.find_end(begin, end)) {
+    ends_[0] = static_cast<std::uint32_t>(newline - begin);
+    found.count = 1;
+    found.lines = std::count(begin, newline, '\n') + 1;
+  }
+  return found;
+}
+
+bool CsvFile::cut(RecordRun& run, const BlockLimits& limits) {
+  std::size_t bytes = 0;
+  while (run.count() < limits.records && bytes < limits.bytes) {
+    const auto found = find_ends(limits.records - run.count(), limits.bytes - bytes);
+    std::size_t begin = 0;
+    bool whole = found.count > 0;
+    for (std::int64_t i = 0; i < found.count && whole; ++i) {
+      const std::size_t end = ends_[static_cast<std::size_t>(i)];
+      if (!too_long(end - begin)) {
+        add(run, begin, end);
+        begin = end + 1;
+      } else if (run.count() == 0) {
+        record_too_long(begin, end);
+      } else {
+        whole = false;  // those in front of it come first
+      }
     }
-    begin_ = begin;
-    line_ += found.lines;
-    if (found.count == 0 && !(found.irregular && cut_one(run))) break;
-    if (run.count() == 0) first = begin_;  // blank lines do not count
+    line_ += whole ? found.lines : count_lines(window_.rest().substr(0, begin));
+    window_.consume(begin);
+    if (run.count() > 0) bytes += begin;
+    if (!whole) break;
   }
   return run.count() > 0;
 }
 
-bool CsvSource::cut_one(RecordRun& run) {
+bool CsvFile::cut_last(RecordRun& run) {
+  const auto rest = window_.rest();
   CsvScanner scanner(options_.syntax);
-  const auto* const begin = data_ + begin_;
-  const auto* const found = scanner.find_end(begin, data_ + end_);
-  if (found == nullptr) return false;
-  const auto end = static_cast<std::size_t>(found - data_);
-  add(run, begin_, end);
-  line_ += std::count(begin, found, '\n') + 1;
-  begin_ = end + 1;
-  return true;
-}
-
-bool CsvSource::cut_last(RecordRun& run) {
-  if (begin_ == end_) return false;
-  CsvScanner scanner(options_.syntax);
-  scanner.find_end(data_ + begin_, data_ + end_);
+  scanner.find_end(rest.data(), rest.data() + rest.size());
   if (scanner.quoted())
-    fail(Code::data_loss, path(), ":", line_,
+    fail(Code::data_loss, window_.path(), ":", line_,
          ": the file ends inside of a quoted field: the quote in ",
-         where_opened(scanner, data_ + begin_, line_), " is never closed");
-  add(run, begin_, end_);
-  line_ += std::count(data_ + begin_, data_ + end_, '\n') + 1;
-  begin_ = end_;
+         where(scanner.opened(), rest.data(), line_), " is never closed");
+  if (!rest.empty()) add(run, 0, rest.size());
+  line_ += count_lines(rest) + 1;
+  window_.consume(rest.size());
   return run.count() > 0;
 }
 
-bool CsvSource::read_run(RecordRun& run, const BlockLimits& limits) {
-  const auto found = [&] {
-    while (!cut(run, limits))
-      if (!fill()) return cut_last(run);
-    return true;
-  }();
-  if (!found) return false;
-  run.bytes = buffer_;
-  run.file = path();
-  run.by_lines = true;
-  return true;
-}
+}  // namespace
 
-bool CsvSource::read(std::vector<RecordRun>& streams, const BlockLimits& limits) {
-  streams.resize(1);
-  auto& run = streams[0] = RecordRun();
-  for (; file_index_ < files_.size(); next_file()) {
-    if (!file_) open_file();
-    if (read_run(run, limits)) {
-      any_ = true;
-      return true;
-    }
-  }
-  if (!any_ && !options_.allow_empty)
-    fail(Code::invalid_argument, "0 records in ", describe(),
-         " (CsvOptions::allow_empty if that is fine)");
-  return false;
-}
+// ---- all files -------------------------------------------------------------------------------
 
-// ---- position --------------------------------------------------------------------------------
+CsvSource::CsvSource(const CsvOptions& options)
+    : CsvSource(options, std::make_shared<CsvHeader>()) {}
 
-SourcePosition CsvSource::position() const {
-  StreamPosition at{.file = file_index_};
-  if (file_) {
-    at.offset = file_->offset() - (end_ - begin_);
-    at.record = line_;
-  }
-  return {0, {at}};
-}
-
-void CsvSource::seek(const SourcePosition& position) {
-  if (position.streams.size() != 1 || position.streams[0].file > files_.size() ||
-      position.streams[0].record < 1)
-    fail(Code::invalid_argument, "cannot read ", describe(), " from ", position.str());
-  const auto& at = position.streams[0];
-  close_file();
-  any_ = true;  // before the position, as far as we know
-  file_index_ = at.file;
-  if (at.offset > 0) {
-    if (file_index_ == files_.size())
-      fail(Code::invalid_argument, "cannot read ", describe(), " from ", position.str());
-    file_ = std::make_unique<InputFile>(path());
-    file_->seek(at.offset);
-    line_ = at.record;
-  }
-  std::vector<RecordRun> skipped;
-  for (auto rest = at.skip; rest > 0; rest -= skipped[0].count())
-    if (!read(skipped, {.records = rest, .bytes = options_.buffer_bytes}))
-      fail(Code::data_loss, describe(), " end before ", position.str());
+CsvSource::CsvSource(const CsvOptions& options, std::shared_ptr<CsvHeader> header)
+    : FilesSource({options.files, options.allow_empty, options.policy}, "CSV records",
+                  [options, header](const std::string& path, const StreamPosition& at) {
+                    return std::make_unique<CsvFile>(options, header, path, at);
+                  }),
+      buffer_bytes_(options.buffer_bytes),
+      header_(std::move(header)) {
+  check(options.syntax);
+  if (options.skip_lines < 0)
+    fail(Code::invalid_argument, "skip_lines must be at least 0, not ", options.skip_lines,
+         " (CsvOptions)");
+  if (options.max_record_bytes < 1 || options.max_record_bytes > kMaxRecordBytes)
+    fail(Code::invalid_argument, "max_record_bytes must be from 1 to ", kMaxRecordBytes, ", not ",
+         options.max_record_bytes, " (CsvOptions)");
 }
 
 }  // namespace troupe

@@ -5,6 +5,7 @@
 #include "support/error_matcher.h"
 #include "support/temporary_directory.h"
 #include "troupe/actors/pipeline/batch_iterator.h"
+#include "troupe/actors/pipeline/records.h"
 
 namespace troupe {
 namespace {
@@ -58,7 +59,18 @@ TEST_F(CsvPipeline, FailsWithThePlaceOfABadRecord) {
               IsError(Code::invalid_argument, HasSubstr("b.csv:2:8: field 'age' (#2)")));
 }
 
+TEST_F(CsvPipeline, ReadsFilesInTurn) {
+  const auto source = interleave(files, csv_records({.header = true}), {.cycle_length = 2}).open();
+  std::vector<RecordRun> runs;
+  std::vector<std::string> first;
+  while (source->read(runs, {}))
+    for (std::size_t i = 0; i < runs[0].count(); ++i) first.emplace_back(runs[0].begin(i), 1);
+  EXPECT_THAT(first, ElementsAre("R", "O", "P", "O"));
+}
+
 TEST_F(CsvPipeline, ComplainsAboutMistakesWhenItIsDescribed) {
+  EXPECT_THAT(error_of([&] { batches({.skip_bad_records = 0, .quarantine = "bad.txt"}); }),
+              IsError(Code::invalid_argument, HasSubstr("no record would be left out")));
   EXPECT_THAT(csv_header(files), ElementsAre("city", "rooms", "age", "note"));
   EXPECT_THAT(error_of([&] { read_csv({directory / "none.csv"}); }),
               IsError(Code::not_found, HasSubstr("none.csv")));

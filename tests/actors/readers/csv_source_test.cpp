@@ -150,14 +150,15 @@ TEST_F(CsvSourceTest, ReadsTheNamesInTheHeaderOfEachFile) {
   CsvSource csv({.files = {file("a.csv", "x,\"y \"\"z\"\"\n\",\r\n1\n"),
                            file("b.csv", "x,\"y \"\"z\"\"\n\",\n2\n")},
                  .header = true});
-  EXPECT_THAT(csv.header(), ElementsAre("x", "y \"z\"\n", ""));
+  EXPECT_THAT(csv.header(), IsEmpty()) << "nothing has been read yet";
   EXPECT_THAT(read_places(csv), ElementsAre(directory / "a.csv:3", directory / "b.csv:3"));
+  EXPECT_THAT(csv.header(), ElementsAre("x", "y \"z\"\n", ""));
 }
 
 TEST_F(CsvSourceTest, SkipsLinesInFrontOfTheHeader) {
   auto csv = source("say \"\nmore\nx,y\n1,2\n", {.header = true, .skip_lines = 2});
-  EXPECT_THAT(csv.header(), ElementsAre("x", "y"));
   EXPECT_THAT(read_all(csv), ElementsAre("1,2"));
+  EXPECT_THAT(csv.header(), ElementsAre("x", "y"));
   EXPECT_THAT(lines("a\nb\nc\n", {.skip_lines = 2, .buffer_bytes = 1}), ElementsAre("3"));
   EXPECT_THAT(records("a\nb", {.skip_lines = 2, .allow_empty = true}), IsEmpty());
 }
@@ -173,16 +174,22 @@ TEST_F(CsvSourceTest, RefusesAFileWithAnotherHeader) {
                       AllOf(HasSubstr("b.csv:1: column #1 of the header is \"prize\", but"),
                             HasSubstr("a.csv has \"price\" there"))));
   EXPECT_THAT(reading("x\n"), IsError(Code::data_loss, HasSubstr("is missing, but")));
-  EXPECT_THAT(reading(""), IsError(Code::data_loss, HasSubstr("b.csv:1: the file has no header")));
+  EXPECT_THAT(reading("x,price,z\n"), IsError(Code::data_loss, HasSubstr("has missing there")));
+}
+
+TEST_F(CsvSourceTest, LeavesEmptyFilesOutWhateverTheirHeader) {
+  CsvSource csv({.files = {file("a.csv", ""), file("b.csv", "x\n1\n"),
+                           file("c.csv", "\xEF\xBB\xBF"), file("d.csv", "x\n")},
+                 .header = true});
+  EXPECT_THAT(read_all(csv), ElementsAre("1"));
 }
 
 TEST_F(CsvSourceTest, RefusesAHeaderThatIsNone) {
-  const auto opening = [&](std::string_view bytes) {
-    return error_of([&] { source(bytes, {.header = true}); });
-  };
-  EXPECT_THAT(opening(""), IsError(Code::data_loss, HasSubstr("no header")));
-  EXPECT_THAT(opening("\n1\n"), IsError(Code::data_loss, HasSubstr("blank line")));
-  EXPECT_THAT(opening("x,y\"\n"), IsError(Code::data_loss, HasSubstr("a.csv:1:3: column #1")));
+  const auto reading = [&](std::string_view bytes) { return failure(bytes, {.header = true}); };
+  EXPECT_THAT(reading("\n1\n"),
+              IsError(Code::data_loss, HasSubstr("a.csv:1: the header is a blank")));
+  EXPECT_THAT(reading("x,y\"\n"), IsError(Code::data_loss, HasSubstr("a.csv:1:3: column #1")));
+  EXPECT_THAT(reading("x,y\n"), IsError(Code::invalid_argument, HasSubstr("0 records in CSV")));
 }
 
 // ---- bounds ----------------------------------------------------------------------------------
@@ -294,11 +301,38 @@ TEST_F(CsvSourceTest, SkipsRecordsOfAPositionThatAZipHasGivenOut) {
   EXPECT_THAT(error_of([&] {
                 csv.seek({0, {{.file = 0, .skip = 9}}});
               }),
-              IsError(Code::data_loss, HasSubstr("end before")));
+              IsError(Code::data_loss, HasSubstr("the data end 6 records before")));
   EXPECT_THAT(error_of([&] {
                 csv.seek({0, {{.file = 1, .offset = 3}}});
               }),
               IsError(Code::invalid_argument, HasSubstr("cannot read")));
+}
+
+TEST_F(CsvSourceTest, GivesTheRecordsInFrontOfDamageFirst) {
+  auto csv = source("1\n2\n0123456789A\n", {.max_record_bytes = 10});
+  std::vector<RecordRun> runs;
+  ASSERT_TRUE(csv.read(runs, {}));
+  EXPECT_EQ(runs[0].count(), 2u);
+  EXPECT_THAT(error_of([&] { csv.read(runs, {}); }),
+              IsError(Code::resource_exhausted, HasSubstr("a.csv:3: ")));
+}
+
+TEST_F(CsvSourceTest, LeavesDamagedFilesOutAsThePolicySays) {
+  CsvOptions options;
+  options.files = {file("a.csv", "1\n\"2\n"), file("b.csv", "3\n")};
+  options.policy.damaged = FileAction::skip;
+  CsvSource csv(options);
+  EXPECT_THAT(read_all(csv), ElementsAre("1", "3"));
+  EXPECT_THAT(csv.report(), HasSubstr("is never closed"));
+}
+
+TEST_F(CsvSourceTest, KnowsTheLinesOfSeveralFilesInOneRun) {
+  CsvSource csv({.files = {file("a.csv", "1\n\"\n\"\n4\n"), file("b.csv", "1\n\"\n\"\n4\n")}});
+  std::vector<RecordRun> runs;
+  ASSERT_TRUE(csv.read(runs, {.records = 5, .cross_files = true}));
+  ASSERT_EQ(runs[0].count(), 5u);
+  EXPECT_EQ(runs[0].place(2), directory / "a.csv:4");
+  EXPECT_EQ(runs[0].place(4), directory / "b.csv:2");
 }
 
 TEST_F(CsvSourceTest, ReadsFilesInAnotherOrderWhenAsked) {

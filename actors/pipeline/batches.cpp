@@ -82,7 +82,7 @@ MemoryBound Batches::memory(int replicas) const {
     const BlockLimits limits{branch.decoding.block_records, branch.decoding.block_bytes};
     // Ahead, one being read, the source's own; two in the hands of each decoder.
     bound.readers +=
-        (kReadAhead + 2 + 2 * decoders) * (pooled(branch.records.open()->block_bytes(limits)) +
+        (kReadAhead + 2 + 2 * decoders) * (pooled(branch.records.block_bytes(limits)) +
                                            kTensorBytes + 2 * sizeof(std::uint32_t) * records);
     bound.decoders += decoders * (varies ? sizes.elements(records, branch.decoding.decoded_bytes)
                                          : sizes.elements(records));
@@ -243,8 +243,7 @@ Batches::Running Batches::spawn(Troupe& troupe, const std::string& prefix,
     reading.limits = {branch.decoding.block_records, branch.decoding.block_bytes};
     reading.read_ahead = kReadAhead;
     const auto title = prefix + (d.branches.size() > 1 ? text("reader ", lane) : "reader");
-    const auto reader = troupe.spawn<caf::detached>(
-        title, record_reader, std::shared_ptr<RecordSource>(branch.records.open()), reading);
+    const auto reader = branch.records.spawn(troupe, title, reading);
     running.readers.emplace_back(title, reader);
     troupe.observe(reader, Role::reader);
     const auto bad = branch.decoding.skip_bad_records > 0

@@ -6,9 +6,11 @@
 #include "troupe/actors/decoders/number_decoder.h"
 #include "troupe/actors/pipeline/description.h"
 #include "troupe/actors/readers/idx_source.h"
+#include "troupe/actors/readers/reader.h"
 #include "troupe/actors/readers/repeat_source.h"
 #include "troupe/actors/readers/text_line_source.h"
 #include "troupe/actors/readers/zip_source.h"
+#include "troupe/actors/topology/troupe.h"
 #include "troupe/ops/error.h"
 
 namespace troupe {
@@ -18,7 +20,36 @@ namespace troupe {
 Records::Records(SourceFactory source, std::string description, std::int64_t count)
     : source_(std::move(source)), description_(std::move(description)), count_(count) {}
 
+Records Records::from_actor(ReaderSpawner spawner, std::string description, std::int64_t count) {
+  Records records({}, std::move(description), count);
+  records.spawner_ = std::move(spawner);
+  return records;
+}
+
+void Records::expect_source(const char* what) const {
+  if (!source_)
+    fail(Code::failed_precondition, description_, " cannot be ", what,
+         ": an actor reads them. Give Records a RecordSource, or let the actor do it");
+}
+
+std::unique_ptr<RecordSource> Records::open() const {
+  expect_source("opened as a source");
+  return source_();
+}
+
+Reader Records::spawn(Troupe& troupe, const std::string& name, const ReaderOptions& options) const {
+  if (spawner_) return spawner_(troupe, name, options);
+  return troupe.spawn<caf::detached>(name, record_reader, std::shared_ptr<RecordSource>(open()),
+                                     options);
+}
+
+std::uint64_t Records::block_bytes(const BlockLimits& limits) const {
+  return spawner_ ? 2 * limits.bytes : open()->block_bytes(limits);
+}
+
 Records Records::zip(const Records& other) const {
+  expect_source("zipped");
+  other.expect_source("zipped");
   if (epochs_ != 1 || other.epochs_ != 1)
     fail(Code::invalid_argument, "zip records before they are repeated: ", description_, " and ",
          other.description_);
@@ -35,6 +66,7 @@ Records Records::zip(const Records& other) const {
 }
 
 Records Records::repeat(std::int64_t epochs, std::optional<std::uint64_t> shuffle_files) const {
+  expect_source("repeated");
   if (epochs < 0)
     fail(Code::invalid_argument, "records are repeated once or more, or 0 times for ever, but ",
          epochs, " was given");

@@ -18,10 +18,14 @@
 namespace troupe {
 
 class Troupe;
+struct ReaderOptions;
 
 using SourceFactory = std::function<std::unique_ptr<RecordSource>()>;
 /// Each decoder actor gets a decoder of its own.
 using DecoderFactory = std::function<std::shared_ptr<RecordDecoder>()>;
+/// Spawns a reader actor, under this name, that keeps to these options.
+using ReaderSpawner =
+    std::function<Reader(Troupe& troupe, const std::string& name, const ReaderOptions& options)>;
 
 /// What to do with the rows at the end of the data that do not fill a batch.
 enum class Remainder { keep, drop };
@@ -69,6 +73,9 @@ class Records {
   /// From a source of the user's own. `count` is the number of records of one
   /// pass, 0 when it is not known.
   Records(SourceFactory source, std::string description, std::int64_t count = 0);
+  /// From a reader actor of the user's own. Whatever it reads is one pass: zip and
+  /// repeat refuse such records, because they work on sources.
+  static Records from_actor(ReaderSpawner spawner, std::string description, std::int64_t count = 0);
 
   /// Record i of this with record i of the other, whatever the number of decoders.
   Records zip(const Records& other) const;
@@ -78,7 +85,13 @@ class Records {
   /// Tensors from records: one decoder for each of the zipped streams.
   Examples decode(std::vector<DecoderFactory> decoders, const DecodeOptions& options = {}) const;
 
-  std::unique_ptr<RecordSource> open() const { return source_(); }
+  /// A source of these records. Throws failed_precondition when an actor of the
+  /// user's own reads them.
+  std::unique_ptr<RecordSource> open() const;
+  /// Spawns the actor that reads them.
+  Reader spawn(Troupe& troupe, const std::string& name, const ReaderOptions& options) const;
+  /// RecordSource::block_bytes, which an actor is supposed to keep to as well.
+  std::uint64_t block_bytes(const BlockLimits& limits) const;
   std::int64_t count() const { return count_; }
   /// Records in all passes; 0 when it is not known or has no end.
   std::int64_t total() const { return epochs_ * count_; }
@@ -86,7 +99,10 @@ class Records {
   const std::string& description() const { return description_; }
 
  private:
+  void expect_source(const char* what) const;
+
   SourceFactory source_;
+  ReaderSpawner spawner_;  // instead of a source
   std::string description_;
   std::int64_t count_ = 0;
   std::int64_t epochs_ = 1;

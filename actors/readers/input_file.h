@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "troupe/actors/readers/byte_stream.h"
 #include "troupe/actors/readers/inflater.h"
 
 namespace troupe {
@@ -20,11 +21,11 @@ enum class Compression {
 
 /// The bytes of a file, one after the other, decompressed on the way. Positions are
 /// of the decompressed bytes. "-" is the standard input.
-class InputFile {
+class InputFile : public ByteStream {
  public:
   /// Throws not_found, permission_denied or unavailable.
   explicit InputFile(std::string path, Compression compression = Compression::automatic);
-  ~InputFile();
+  ~InputFile() override;
   InputFile(const InputFile&) = delete;
   InputFile& operator=(const InputFile&) = delete;
 
@@ -32,17 +33,17 @@ class InputFile {
   /// front of a failure, which the next call throws: nothing that can be read is lost.
   /// Throws data_loss, naming the file and the byte, when the compressed data is
   /// damaged or cut short, and when a file has become shorter since it was opened.
-  std::size_t read(char* to, std::size_t count);
+  std::size_t read(char* to, std::size_t count) override;
 
   /// Throws data_loss when the file is shorter than that, and failed_precondition for
   /// the way back in something that can be read only once, such as a pipe.
-  void seek(std::uint64_t offset);
+  void seek(std::uint64_t offset) override;
 
-  std::uint64_t offset() const { return offset_; }
-  const std::string& path() const { return path_; }
+  std::uint64_t offset() const override { return offset_; }
+  const std::string& path() const override { return path_; }
   bool compressed() const { return inflater_ != nullptr; }
   /// Bytes in the file; unknown when it is compressed or not a regular file.
-  std::optional<std::uint64_t> size() const;
+  std::optional<std::uint64_t> size() const override;
 
  private:
   std::size_t read_raw(char* to, std::size_t count);

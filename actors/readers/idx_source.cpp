@@ -42,7 +42,8 @@ bool IdxSource::read(std::vector<RecordRun>& streams, const BlockLimits& limits)
     if (!file_) open_file();
     if (next_ == items_) continue;
     const auto item = static_cast<std::size_t>(header_.item_bytes());
-    const auto fitting = std::max<std::size_t>(1, limits.bytes / std::max<std::size_t>(1, item));
+    const auto fitting = std::max<std::size_t>(
+        1, std::min(limits.bytes, kMaxRecordBytes) / std::max<std::size_t>(1, item));
     const auto count = std::min({std::max<std::size_t>(1, limits.records), fitting,
                                  static_cast<std::size_t>(items_ - next_)});
     run.bytes = record_buffer(count * item);
@@ -76,18 +77,20 @@ SourcePosition IdxSource::position() const {
 }
 
 void IdxSource::seek(const SourcePosition& position) {
-  if (position.streams.size() != 1 || position.streams[0].file > files_.size())
+  const auto refuse = [&] {
     fail(Code::invalid_argument, "cannot read ", describe(), " from ", position.str());
+  };
+  if (position.streams.size() != 1 || position.streams[0].file > files_.size()) refuse();
   const auto& at = position.streams[0];
+  std::int64_t first = 0;
+  if (at.record < 1 || __builtin_add_overflow(at.record - 1, at.skip, &first)) refuse();
   file_.reset();
   any_ = true;
   file_index_ = at.file;
-  const auto first = at.record - 1 + static_cast<std::int64_t>(at.skip);
   if (first == 0) return;
-  if (file_index_ == files_.size())
-    fail(Code::invalid_argument, "cannot read ", describe(), " from ", position.str());
+  if (file_index_ == files_.size()) refuse();
   open_file();
-  if (first < 0 || first > items_)
+  if (first > items_)
     fail(Code::data_loss, path(), " has ", items_, " items: cannot go on at ", position.str());
   file_->seek(header_.header_bytes + static_cast<std::uint64_t>(first) * header_.item_bytes());
   next_ = first;

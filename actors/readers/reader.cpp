@@ -54,8 +54,22 @@ ReaderSnapshot snapshot(const ReaderState& r) {
   return {begin.str(), r.sequence - r.ready.size()};
 }
 
+/// A snapshot that is refused changes nothing.
 void restore(ReaderState& r, const ReaderSnapshot& snapshot) {
-  source(r).seek(SourcePosition::parse(snapshot.position));
+  const auto to = SourcePosition::parse(snapshot.position);
+  const auto from = source(r).position();
+  try {
+    r.source->seek(to);
+  } catch (...) {
+    const auto refused = current_failure();
+    try {
+      r.source->seek(from);
+    } catch (...) {
+      r.end = current_failure();
+      r.source.reset();
+    }
+    throw to_error(refused);
+  }
   r.ready.clear();
   r.end = {};
   r.sequence = snapshot.sequence;

@@ -57,11 +57,18 @@ void RepeatSource::seek(const SourcePosition& position) {
   NestedPositions nested(position);
   const auto inner = nested.next().position;
   nested.expect_end();
+  if (options_.epochs != RepeatOptions::kForever &&
+      position.epoch >= static_cast<std::uint64_t>(options_.epochs))
+    fail(Code::invalid_argument, "cannot read ", describe(), " from ", position.str(),
+         ": there are ", options_.epochs, " epochs, from 0");
   start_epoch(position.epoch);
   source_->seek(inner);
   any_ = true;
 }
 
-void RepeatSource::restart(std::span<const std::size_t>) { start_epoch(0); }
+void RepeatSource::restart(std::span<const std::size_t> order) {
+  (void)file_order(order, file_count());
+  start_epoch(0);
+}
 
 }  // namespace troupe

@@ -46,7 +46,11 @@ class ListedSource : public RecordSource {
     return true;
   }
   SourcePosition position() const override { return {0, {{.offset = next_}}}; }
-  void seek(const SourcePosition& position) override { next_ = position.streams.at(0).offset; }
+  void seek(const SourcePosition& position) override {
+    if (position.streams.size() != 1 || position.streams[0].offset > records_.size())
+      fail(Code::invalid_argument, "the list has no place ", position.str());
+    next_ = position.streams[0].offset;
+  }
   void restart(std::span<const std::size_t>) override { next_ = 0; }
   std::string describe() const override { return "a list"; }
 

@@ -20,6 +20,7 @@ void add_eval(CLI::App& app, int& exit_code);
 void add_predict(CLI::App& app, int& exit_code);
 void add_make_data(CLI::App& app, int& exit_code);
 void add_inspect(CLI::App& app, int& exit_code);
+void add_data(CLI::App& app, int& exit_code);
 
 // Exit codes, also told by --help.
 inline constexpr int kExitOk = 0;

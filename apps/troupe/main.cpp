@@ -1,4 +1,4 @@
-// The command line: troupe train | explain | eval | predict | make-data | inspect.
+// The command line: troupe train | explain | eval | predict | make-data | inspect | data.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -21,6 +21,7 @@ constexpr const char* kExamples = R"(examples:
   troupe eval run/fashion-mnist                      the newest checkpoint on the test set
   troupe predict run/fashion-mnist --rows 5
   troupe inspect run/fashion-mnist                   what is in a checkpoint
+  troupe data train.pbtxt --batches 3                what a pipeline file gives
 
 exit codes: 0 done, 1 failed (the first cause is on stderr), 2 wrong command line, 130 interrupted
 "troupe COMMAND --help" explains every option; --config FILE reads them from a file.)";
@@ -61,6 +62,7 @@ int main(int argc, char** argv) {
   cli::add_predict(app, exit_code);
   cli::add_make_data(app, exit_code);
   cli::add_inspect(app, exit_code);
+  cli::add_data(app, exit_code);
   if (is_unknown_command(app, argc, argv)) return cli::kExitUsage;
   try {
     app.parse(argc, argv);

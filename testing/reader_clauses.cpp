@@ -69,9 +69,9 @@ void says_where_records_stand(Scene& scene) {
   for (const auto* reply = &next(scene, reader); reply->value; reply = &next(scene, reader))
     for (const auto& run : reply->value->streams) {
       if (run.file.empty()) scene.fail("the records of a run have no file (RecordRun::file)");
-      if (run.first_record < 1)
+      if (run.first_record < 0)
         scene.fail("the first record of a run of ", run.file, " has the number ", run.first_record,
-                   "; they count from 1 (RecordRun::first_record)");
+                   "; they count from 1, and 0 is a whole file (RecordRun::first_record)");
     }
 }
 
@@ -433,7 +433,8 @@ const std::vector<Clause> kClauses = {
     {"DoesNotTakeEmptyLimitsForTheEnd",
      "limits of nothing are refused, or a block holds one record all the same",
      refuses_empty_limits},
-    {"SaysWhereRecordsStand", "every record has a file and a number in it, from 1",
+    {"SaysWhereRecordsStand",
+     "every record has a file, and a number in it from 1 unless it is the whole file",
      says_where_records_stand},
     {"SaysForEverThatTheDataHaveEnded",
      "after the last block every request is answered with out_of_range", ends_for_ever},

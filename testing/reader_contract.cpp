@@ -27,7 +27,11 @@ class CountedSource : public RecordSource {
   void seek(const SourcePosition& position) override { source_->seek(position); }
   void restart(std::span<const std::size_t> order) override { source_->restart(order); }
   std::size_t file_count() const override { return source_->file_count(); }
+  std::uint64_t block_bytes(const BlockLimits& limits) const override {
+    return source_->block_bytes(limits);
+  }
   std::string describe() const override { return source_->describe(); }
+  std::string report() const override { return source_->report(); }
 
  private:
   std::unique_ptr<RecordSource> source_;

@@ -20,6 +20,11 @@ void look_at(Scene& scene, const RecordRun& run) {
   if (run.ends.size() != run.begins.size())
     scene.fail("a run has ", run.begins.size(), " beginnings of records and ", run.ends.size(),
                " ends");
+  for (std::size_t i = 0; i < run.jumps.size(); ++i)
+    if (run.jumps[i].index == 0 || run.jumps[i].index >= run.count() ||
+        (i > 0 && run.jumps[i].index <= run.jumps[i - 1].index))
+      scene.fail("jump ", i, " of a run of ", run.count(), " records is at record ",
+                 run.jumps[i].index, "; they are inside of it, in order");
   const auto size = run.bytes.byte_size();
   for (std::size_t i = 0; i < run.count(); ++i)
     if (run.begins[i] > run.ends[i] || run.begins[i] < kRecordPadding ||

@@ -1,11 +1,16 @@
 #include "troupe/actors/pipeline/builtin_formats.h"
 
 #include <limits>
+#include <sstream>
 
 #include "troupe/actors/decoders/idx_decoder.h"
 #include "troupe/actors/decoders/number_decoder.h"
+#include "troupe/actors/decoders/raw_decoder.h"
 #include "troupe/actors/pipeline/arrays.h"
+#include "troupe/actors/pipeline/csv.h"
+#include "troupe/actors/pipeline/images.h"
 #include "troupe/actors/pipeline/libsvm.h"
+#include "troupe/actors/pipeline/records.h"
 #include "troupe/actors/readers/file_list.h"
 #include "troupe/actors/readers/idx_source.h"
 #include "troupe/actors/readers/record_buffer.h"
@@ -53,6 +58,56 @@ Records npy_reader(const OptionMap& o) {
   options.member = o.text("array", "");
   options.allow_empty = o.flag("allow_empty", false);
   return read_npy(options);
+}
+
+CsvOptions csv_options(const OptionMap& o) {
+  CsvOptions options;
+  options.header = o.flag("header", false);
+  options.skip_lines = o.integer("skip_lines", 0, 0, kAny);
+  options.skip_blank_lines = o.flag("skip_blank_lines", false);
+  options.allow_empty = o.flag("allow_empty", false);
+  options.syntax.delimiter = o.character("delimiter", ',');
+  options.syntax.quotes = o.flag("quotes", true);
+  options.syntax.merge_delimiters = o.flag("merge_delimiters", false);
+  options.syntax.trailing_delimiter = o.flag("trailing_delimiter", false);
+  return options;
+}
+
+Records csv_reader(const OptionMap& o) { return read_csv(o.files("files"), csv_options(o)); }
+
+Records tfrecord_reader(const OptionMap& o) {
+  TFRecordOptions options;
+  options.allow_empty = o.flag("allow_empty", false);
+  options.check_data = o.flag("check_data", true);
+  return read_tfrecord(o.files("files"), options);
+}
+
+std::size_t byte_count(const OptionMap& o, const std::string& name, std::int64_t fallback) {
+  return static_cast<std::size_t>(o.integer(name, fallback, 0, std::int64_t{kMaxRecordBytes}));
+}
+
+Records fixed_length_reader(const OptionMap& o) {
+  FixedLengthOptions options;
+  options.header_bytes = byte_count(o, "header_bytes", 0);
+  options.footer_bytes = byte_count(o, "footer_bytes", 0);
+  options.hop_bytes = byte_count(o, "hop_bytes", 0);
+  options.allow_empty = o.flag("allow_empty", false);
+  return read_fixed_length(
+      o.files("files"),
+      static_cast<std::size_t>(o.integer("record_bytes", 1, std::int64_t{kMaxRecordBytes})),
+      options);
+}
+
+Records whole_file_reader(const OptionMap& o) {
+  WholeFileOptions options;
+  options.allow_empty = o.flag("allow_empty", false);
+  return read_files(o.files("files"), options);
+}
+
+Records image_folder_reader(const OptionMap& o) {
+  const auto directories = o.files("directory");
+  if (directories.size() != 1) o.refuse("directory", "is one directory");
+  return read_image_folder(directories[0]);
 }
 
 // ---- decoders --------------------------------------------------------------------------------
@@ -111,6 +166,114 @@ DecoderFactory libsvm_decoder(const OptionMap& o, const OptionMap&) {
   return libsvm(options);
 }
 
+/// "price float32 -1" in words.
+std::vector<std::string> words_of(const std::string& text) {
+  std::istringstream in(text);
+  std::vector<std::string> words;
+  for (std::string word; in >> word;) words.push_back(word);
+  return words;
+}
+
+DType dtype_in(const OptionMap& o, const std::string& option, const std::string& word) {
+  try {
+    return parse_dtype(word);
+  } catch (const Error& error) {
+    o.refuse(option, "names no dtype: ", error.what());
+  }
+}
+
+/// "name dtype", or "name dtype default".
+CsvColumn csv_column(const OptionMap& o, const std::string& text) {
+  const auto words = words_of(text);
+  if (words.size() < 2 || words.size() > 3)
+    o.refuse("columns", "has \"", text,
+             "\", which is not \"name dtype\" or \"name dtype default\"");
+  CsvColumn column{words[0], dtype_in(o, "columns", words[1])};
+  if (words.size() == 2) return column;
+  if (column.dtype == DType::string) {
+    column.fallback = Tensor::scalar<std::string>(words[2]);
+    return column;
+  }
+  const OptionMap value{{"default", words[2]}};
+  try {
+    column.fallback =
+        is_integer(column.dtype)
+            ? Tensor::scalar<std::int64_t>(value.integer("default", -kAny, kAny)).cast(column.dtype)
+            : Tensor::scalar<double>(value.number("default", 0)).cast(column.dtype);
+  } catch (const Error&) {
+    o.refuse("columns", "has \"", text, "\", whose default is no ", column.dtype);
+  }
+  return column;
+}
+
+DecoderFactory csv_decoder(const OptionMap& o, const OptionMap& reader) {
+  std::vector<CsvColumn> columns;
+  for (const auto& text : o.list("columns")) columns.push_back(csv_column(o, text));
+  if (columns.empty()) o.refuse("columns", "must be given: \"name dtype\", once for each column");
+  const auto stacked = o.text("stack", "");
+  std::vector<CsvComponent> components;
+  if (stacked.empty())
+    components.assign(columns.begin(), columns.end());
+  else
+    components.push_back(csv::stack(stacked, columns));
+  const auto reading = csv_options(reader);
+  CsvDecoderOptions options;
+  options.syntax = reading.syntax;
+  options.na_value = o.text("na_value", "");
+  if (reading.header) options.header = csv_header(reader.files("files"), reading);
+  return csv_columns(std::move(components), std::move(options));
+}
+
+DecoderFactory raw_decoder(const OptionMap& o, const OptionMap&) {
+  RawDecoderOptions options;
+  options.dtype = o.dtype("dtype", options.dtype);
+  options.shape = o.shape("shape", options.shape);
+  options.big_endian = o.flag("big_endian", false);
+  options.name = o.text("component", "");
+  return [options] { return std::make_shared<RawDecoder>(options); };
+}
+
+/// "name dtype", "name dtype 28,28,1", with "raw" behind it for values in one string.
+ExampleFeature example_feature(const OptionMap& o, const std::string& text) {
+  auto words = words_of(text);
+  ExampleFeature feature;
+  if (words.size() > 2 && words.back() == "raw") {
+    feature.raw = true;
+    words.pop_back();
+  }
+  if (words.size() < 2 || words.size() > 3)
+    o.refuse("features", "has \"", text, "\", which is not \"name dtype\" or \"name dtype shape\"");
+  feature.name = words[0];
+  feature.dtype = dtype_in(o, "features", words[1]);
+  if (words.size() == 3) {
+    try {
+      feature.shape = OptionMap{{"shape", words[2]}}.shape("shape");
+    } catch (const Error&) {
+      o.refuse("features", "has \"", text, "\", whose shape is none");
+    }
+  }
+  return feature;
+}
+
+DecoderFactory example_decoder(const OptionMap& o, const OptionMap&) {
+  std::vector<ExampleFeature> features;
+  for (const auto& text : o.list("features")) features.push_back(example_feature(o, text));
+  if (features.empty()) o.refuse("features", "must be given: \"name dtype shape\", once for each");
+  return example_features(std::move(features));
+}
+
+DecoderFactory image_decoder(const OptionMap& o, const OptionMap&) {
+  ImageDecoderOptions options;
+  options.dtype = o.dtype("dtype", options.dtype);
+  options.height = o.integer("height", options.height, 1, kAny);
+  options.width = o.integer("width", options.width, 1, kAny);
+  options.channels = o.integer("channels", options.channels, 0, 4);
+  options.name = o.text("component", "");
+  return images(options);
+}
+
+DecoderFactory image_label_decoder(const OptionMap&, const OptionMap&) { return image_labels(); }
+
 }  // namespace
 
 std::vector<ReaderFormat> builtin_readers() {
@@ -119,6 +282,11 @@ std::vector<ReaderFormat> builtin_readers() {
       {"idx", "items of IDX files, the format of MNIST", idx_reader},
       {"npy", "rows of arrays that NumPy has saved (.npy, .npz)", npy_reader},
       {"libsvm", "examples in LIBSVM's sparse text", libsvm_reader},
+      {"csv", "records of CSV files", csv_reader},
+      {"tfrecord", "records of TFRecord files", tfrecord_reader},
+      {"fixed_length", "records of a fixed number of bytes", fixed_length_reader},
+      {"files", "files, each a record", whole_file_reader},
+      {"image_folder", "images in a folder for each class; two decoders", image_folder_reader},
   };
 }
 
@@ -130,6 +298,11 @@ std::vector<DecoderFormat> builtin_decoders() {
       {"idx_labels", "values of IDX files as int64", idx_label_decoder},
       {"npy", "rows of arrays", npy_decoder},
       {"libsvm", "LIBSVM's sparse text, dense or sparse", libsvm_decoder},
+      {"csv", "columns of CSV records", csv_decoder},
+      {"raw", "bytes as the values of a tensor", raw_decoder},
+      {"example", "features of tf.train.Example messages", example_decoder},
+      {"images", "JPEG and PNG files", image_decoder},
+      {"image_labels", "class numbers of image_folder", image_label_decoder},
   };
 }
 

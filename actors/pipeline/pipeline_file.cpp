@@ -5,6 +5,7 @@
 #include <google/protobuf/text_format.h>
 
 #include <limits>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -103,22 +104,24 @@ OptionMap options_of(const Located<proto::Component>& component, const std::stri
 
 struct Stream {
   Records records;
-  DecoderFactory decoder;
+  std::vector<DecoderFactory> decoders;
 };
 
 Stream read_stream(const Located<proto::Stream>& stream, const std::string& directory) {
-  if (!stream->has_reader() || !stream->has_decoder())
+  if (!stream->has_reader() || stream->decoder().empty())
     fail(Code::invalid_argument, stream.place(), ": a stream has a reader and a decoder");
   const auto reader = stream.inside("reader", stream->reader());
-  const auto decoder = stream.inside("decoder", stream->decoder());
   const auto reading = options_of(reader, directory);
-  auto records = at(reader.place(), [&] { return read_records(reader->name(), reading); });
-  auto factory = at(decoder.place(), [&] {
-    auto made = decoder_of(decoder->name(), options_of(decoder, directory), reading);
-    (void)made()->components();  // complains about options that do not go together
-    return made;
-  });
-  return {std::move(records), std::move(factory)};
+  Stream made{at(reader.place(), [&] { return read_records(reader->name(), reading); }), {}};
+  for (int i = 0; i < stream->decoder_size(); ++i) {
+    const auto decoder = stream.inside("decoder", stream->decoder(i), i);
+    made.decoders.push_back(at(decoder.place(), [&] {
+      auto factory = decoder_of(decoder->name(), options_of(decoder, directory), reading);
+      (void)factory()->components();  // complains about options that do not go together
+      return factory;
+    }));
+  }
+  return made;
 }
 
 template <class Message, class Number>
@@ -142,26 +145,32 @@ DecodeOptions decode_options(const Located<proto::Decoding>& d) {
   return options;
 }
 
+/// A number of bytes, elements or rows; the builder has the last word about it.
+template <class Message>
+std::uint64_t bytes(const Located<Message>& message, const char* field, std::int64_t value) {
+  if (value < 0)
+    fail(Code::invalid_argument, message.place(field), ": ", field, " is ", value,
+         "; it is at least 0");
+  return static_cast<std::uint64_t>(value);
+}
+
 Examples queue(const Located<proto::Pipeline>& file, const Examples& examples) {
-  switch (file->queue_case()) {
-    case proto::Pipeline::kShuffle: {
-      const auto& written = file->shuffle();
-      ShuffleOptions options;
-      if (written.has_capacity()) options.capacity = written.capacity();
-      if (written.has_min_after_dequeue()) options.min_after_dequeue = written.min_after_dequeue();
-      return at(file.place("shuffle"), [&] { return examples.shuffle(options); });
-    }
-    case proto::Pipeline::kFifo:
-      return at(file.place("fifo"), [&] {
-        constexpr std::int64_t kCapacity = 1'024;
-        return examples.buffer(file->fifo().has_capacity() ? file->fifo().capacity() : kCapacity);
-      });
-    case proto::Pipeline::kPadding:
-    case proto::Pipeline::QUEUE_NOT_SET:
-      break;
+  if (file->has_shuffle()) {
+    const auto written = file.inside("shuffle", file->shuffle());
+    ShuffleOptions options;
+    if (written->has_capacity()) options.capacity = written->capacity();
+    if (written->has_min_after_dequeue()) options.min_after_dequeue = written->min_after_dequeue();
+    options.capacity_bytes = bytes(written, "capacity_bytes", written->capacity_bytes());
+    return at(written.place(), [&] { return examples.shuffle(options); });
   }
-  fail(Code::invalid_argument, file.place(),
-       ": a pipeline has a queue: shuffle { ... } or fifo { ... }");
+  if (!file->has_fifo())
+    fail(Code::invalid_argument, file.place(),
+         ": a pipeline has a queue: shuffle { ... } or fifo { ... }");
+  const auto written = file.inside("fifo", file->fifo());
+  BufferOptions options;
+  if (written->has_capacity()) options.capacity = written->capacity();
+  options.capacity_bytes = bytes(written, "capacity_bytes", written->capacity_bytes());
+  return at(written.place(), [&] { return examples.buffer(options); });
 }
 
 Batches batches(const Located<proto::Pipeline>& file, const Examples& examples) {
@@ -172,12 +181,19 @@ Batches batches(const Located<proto::Pipeline>& file, const Examples& examples) 
   if (batch->remainder() != proto::Batching::KEEP && batch->remainder() != proto::Batching::DROP)
     fail(Code::invalid_argument, batch.place(),
          ": say what happens to the rows at the end that fill no batch: remainder: KEEP or DROP");
-  return at(batch.place("rows"), [&] {
-    const auto made = examples.batch(batch->rows(), batch->remainder() == proto::Batching::KEEP
-                                                        ? Remainder::keep
-                                                        : Remainder::drop);
-    return batch->in_order() ? made.in_order() : made;
+  const auto remainder =
+      batch->remainder() == proto::Batching::KEEP ? Remainder::keep : Remainder::drop;
+  const auto made = at(batch.place("rows"), [&] {
+    if (!batch->has_padding()) return examples.batch(batch->rows(), remainder);
+    const auto padding = batch.inside("padding", batch->padding());
+    PadOptions options;
+    if (!padding->value().empty())
+      options.values.assign(padding->value().begin(), padding->value().end());
+    if (padding->has_batch_bytes())
+      options.batch_bytes = bytes(padding, "batch_bytes", padding->batch_bytes());
+    return examples.padded_batch(batch->rows(), remainder, options);
   });
+  return batch->in_order() ? made.in_order() : made;
 }
 
 std::string directory_of(const std::string& path) {
@@ -206,14 +222,17 @@ Batches parse_pipeline(const std::string& text, const std::string& path) {
     streams.push_back(read_stream(file.inside("stream", message.stream(i), i), directory_of(path)));
 
   auto records = streams[0].records;
-  std::vector<DecoderFactory> decoders{streams[0].decoder};
+  auto decoders = streams[0].decoders;
   for (int i = 1; i < message.stream_size(); ++i) {
     const auto& stream = streams[static_cast<std::size_t>(i)];
     records = at(file.place("stream", i), [&] { return records.zip(stream.records); });
-    decoders.push_back(stream.decoder);
+    decoders.insert(decoders.end(), stream.decoders.begin(), stream.decoders.end());
   }
-  if (message.has_epochs())
-    records = at(file.place("epochs"), [&] { return records.repeat(message.epochs()); });
+  std::optional<std::uint64_t> seed;
+  if (message.has_shuffle_files()) seed = message.shuffle_files();
+  if (message.has_epochs() || seed)
+    records = at(file.place(message.has_epochs() ? "epochs" : "shuffle_files"),
+                 [&] { return records.repeat(message.has_epochs() ? message.epochs() : 1, seed); });
   const auto decoding = file.inside("decoding", message.decoding());
   const auto examples =
       at(decoding.place(), [&] { return records.decode(decoders, decode_options(decoding)); });

@@ -134,6 +134,7 @@ int run(const Arguments& a) {
         ": {} examples/s",
         with_commas(static_cast<std::uint64_t>(static_cast<double>(examples) / waited.count())));
   fmt::print("{}\n", end ? "; the data have ended" : "");
+  print_stage(troupe, "readers", running.readers);
   print_stage(troupe, "decoders", running.decoders);
   return kExitOk;
 }

@@ -64,6 +64,26 @@ expect(0 "step 9" train headline ${small} --steps 9 --resume-from 8 -d run)
 expect(1 "not found" train headline ${small} --steps 9 --resume-from 77 -d run)
 expect(0 "every checksum is right" inspect run --verify)
 
+# ---- data
+
+file(WRITE "${work}/train.pbtxt" "
+stream {
+  reader { name: 'text' option { name: 'files' value: 'data/features.txt' } }
+  decoder { name: 'numbers' option { name: 'shape' value: '20,195,1' } }
+}
+stream {
+  reader { name: 'text' option { name: 'files' value: 'data/labels.txt' } }
+  decoder { name: 'numbers' option { name: 'shape' value: '15' } }
+}
+shuffle { capacity: 120 min_after_dequeue: 20 }
+batch { rows: 40 remainder: DROP }
+")
+expect(0 "batch 1.*float32 .40, 20, 195, 1.*2 batches, 80 examples.*decoders" data train.pbtxt --batches 2)
+expect(0 "7 batches, 280 examples.*the data have ended" data train.pbtxt --batches 100)
+expect(0 "component 1: float32 .15." data train.pbtxt --plan)
+file(WRITE "${work}/wrong.pbtxt" "stream {\n  reader { name: 'txt' }\n  decoder { }\n}\n")
+expect(1 "wrong.pbtxt:2:3: no reader is called 'txt'; there are: csv" data wrong.pbtxt)
+
 # ---- explain
 
 expect(0 "decoder 0 .*CPU of this process.*limit: "

@@ -33,6 +33,7 @@ class SpectrumSource : public troupe::RecordSource {
     run.begins = {troupe::kRecordPadding};
     run.ends = {troupe::kRecordPadding + kBytes};
     run.file = path;
+    run.first_record = 0;  // the whole file
     streams = {std::move(run)};
     ++next_;
     return true;

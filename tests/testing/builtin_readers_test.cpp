@@ -7,11 +7,16 @@
 #include "actors/readers/idx_bytes.h"
 #include "support/temporary_directory.h"
 #include "troupe/actors/decoders/libsvm_decoder.h"
+#include "troupe/actors/readers/csv_source.h"
 #include "troupe/actors/readers/data_line_source.h"
+#include "troupe/actors/readers/fixed_length_source.h"
 #include "troupe/actors/readers/idx_source.h"
 #include "troupe/actors/readers/npy_source.h"
 #include "troupe/actors/readers/repeat_source.h"
 #include "troupe/actors/readers/text_line_source.h"
+#include "troupe/actors/readers/tfrecord_source.h"
+#include "troupe/actors/readers/tfrecord_writer.h"
+#include "troupe/actors/readers/whole_file_source.h"
 #include "troupe/actors/readers/zip_source.h"
 #include "troupe/testing/reader_contract.h"
 
@@ -140,7 +145,67 @@ ReaderSubject repeated() {
   });
 }
 
+ReaderSubject csv_records() {
+  const Files files;
+  CsvOptions options;
+  options.files = {files.add("a.csv", "x,y\n1,2\n\"3\n4\",5\n6,7\n"),
+                   files.add("b.csv", "x,y\n8,\"\"\"9\"\n" + lines(1, 8))};
+  options.header = true;
+  options.buffer_bytes = 16;
+  auto damaged = options;
+  damaged.files = {files.add("open.csv", "x,y\n1,2\n\"3,4\n")};
+  return reader_of(source<CsvSource>(files, options), source<CsvSource>(files, damaged));
+}
+
+ReaderSubject tfrecords() {
+  const Files files;
+  const auto write = [&](const std::string& name, int first, int last) {
+    const auto path = files.add(name, "");
+    TFRecordWriter writer(path);
+    for (int i = first; i <= last; ++i) writer.write("record " + std::to_string(i));
+    writer.close();
+    return path;
+  };
+  TFRecordOptions options;
+  options.files = {write("a.tfrecord", 1, 7), write("b.tfrecord", 8, 11)};
+  options.buffer_bytes = 64;
+  auto damaged = options;
+  const auto whole = test::read_file(options.files[1]);
+  damaged.files = {files.add("torn.tfrecord", whole.substr(0, whole.size() - 3))};
+  return reader_of(source<TFRecordSource>(files, options), source<TFRecordSource>(files, damaged));
+}
+
+ReaderSubject fixed_lengths() {
+  const Files files;
+  FixedLengthOptions options;
+  options.files = {files.add("a.bin", "head" + std::string("aabbccddeeff")),
+                   files.add("b.bin", "head" + std::string("gghhiijj"))};
+  options.record_bytes = 2;
+  options.header_bytes = 4;
+  options.buffer_bytes = 8;
+  auto damaged = options;
+  damaged.files = {files.add("torn.bin", "headaabbc")};
+  return reader_of(source<FixedLengthSource>(files, options),
+                   source<FixedLengthSource>(files, damaged));
+}
+
+ReaderSubject whole_files() {
+  const Files files;
+  WholeFileOptions options;
+  for (int i = 0; i < 10; ++i)
+    options.files.push_back(
+        files.add(std::to_string(i), std::string(static_cast<std::size_t>(i), 'x')));
+  auto damaged = options;
+  damaged.max_file_bytes = 5;
+  return reader_of(source<WholeFileSource>(files, options),
+                   source<WholeFileSource>(files, damaged));
+}
+
 TROUPE_READER_CONTRACT(TextLines, text_lines());
+TROUPE_READER_CONTRACT(CsvRecords, csv_records());
+TROUPE_READER_CONTRACT(TFRecords, tfrecords());
+TROUPE_READER_CONTRACT(FixedLengthRecords, fixed_lengths());
+TROUPE_READER_CONTRACT(WholeFiles, whole_files());
 TROUPE_READER_CONTRACT(IdxItems, idx_items());
 TROUPE_READER_CONTRACT(NpyRows, arrays("float64_big.npy", ""));
 TROUPE_READER_CONTRACT(StoredNpzRows, arrays("stored.npz", "images"));

@@ -29,7 +29,7 @@ enum class Flaw {
   ignores_the_limits,
   takes_empty_limits_for_the_end,
   hides_where_records_stand,
-  numbers_records_from_zero,
+  numbers_records_below_zero,
   crowds_its_buffer,
   begins_anew_after_the_end,
   disguises_a_failure_as_the_end,
@@ -87,7 +87,7 @@ struct ListReaderState {
               reinterpret_cast<char*>(run.bytes.mutable_data()) + padding);
     if (!has(Flaw::hides_where_records_stand)) run.file = "list";
     run.first_record =
-        static_cast<std::int64_t>(next) + (has(Flaw::numbers_records_from_zero) ? 0 : 1);
+        static_cast<std::int64_t>(next) + (has(Flaw::numbers_records_below_zero) ? -20 : 1);
     next += run.count();
     if (options.taken && !has(Flaw::hoards)) *options.taken += run.count();
     RecordBlock block;

@@ -48,7 +48,7 @@ const std::vector<std::pair<Flaw, std::string>> kBroken = {
     {Flaw::crowds_its_buffer, "KeepsToTheLimitsOfABlock"},
     {Flaw::takes_empty_limits_for_the_end, "DoesNotTakeEmptyLimitsForTheEnd"},
     {Flaw::hides_where_records_stand, "SaysWhereRecordsStand"},
-    {Flaw::numbers_records_from_zero, "SaysWhereRecordsStand"},
+    {Flaw::numbers_records_below_zero, "SaysWhereRecordsStand"},
     {Flaw::begins_anew_after_the_end, "SaysForEverThatTheDataHaveEnded"},
     {Flaw::disguises_a_failure_as_the_end, "FailsForEverWithItsFailure"},
     {Flaw::forgets_its_failure, "FailsForEverWithItsFailure"},

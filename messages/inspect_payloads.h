@@ -106,7 +106,11 @@ typename Inspector::result_type inspect(Inspector& f, CloseReason& x) {
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, CloseRequest& x) {
-  return f(caf::meta::type_name("CloseRequest"), x.cancel_pending, x.reason);
+  return f(caf::meta::type_name("CloseRequest"), x.cancel_pending, x.reason, x.timeout);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, PeekRequest& x) {
+  return f(caf::meta::type_name("PeekRequest"), x.index, x.timeout);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, QueueStatus& x) {

@@ -144,6 +144,13 @@ struct CloseReason {
 struct CloseRequest {
   bool cancel_pending = false;  ///< also give up the enqueues that are waiting for room
   CloseReason reason;
+  Timeout timeout = kForever;  ///< after it they are given up all the same
+};
+
+/// A look at an element of a staging area, which stays inside.
+struct PeekRequest {
+  std::int64_t index = 0;  ///< 0 is the element that leaves next
+  Timeout timeout = kForever;
 };
 
 struct QueueStatus {

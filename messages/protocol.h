@@ -44,6 +44,7 @@ CAF_ADD_TYPE_ID(troupe, (troupe::ReaderSnapshot))
 CAF_ADD_TYPE_ID(troupe, (troupe::BarrierInsert))
 CAF_ADD_TYPE_ID(troupe, (troupe::BarrierBatch))
 CAF_ADD_TYPE_ID(troupe, (troupe::BarrierStatus))
+CAF_ADD_TYPE_ID(troupe, (troupe::PeekRequest))
 
 // At most ten characters in an atom's text.
 CAF_ADD_ATOM(troupe, troupe, next_atom, "next")
@@ -107,7 +108,9 @@ using Reader = caf::typed_actor<caf::replies_to<next_atom>::with<RecordBlock>,
 ///   (detach, reason)          -> ok       the sender has no more. The queue closes when the last
 ///                                         producer is gone, or at once when the reason is a
 ///                                         failure
-///   (close, request)          -> ok
+///   (close, request)          -> ok       once it is closed; deadline_exceeded when enqueues had
+///   to
+///                                         be given up for that, with who they were
 ///   (status)                  -> status
 using Queue = caf::typed_actor<
     caf::replies_to<enqueue_atom, ElementBlock, EnqueueOptions>::with<caf::ok_atom>,
@@ -116,6 +119,12 @@ using Queue = caf::typed_actor<
     caf::replies_to<detach_atom, CloseReason>::with<caf::ok_atom>,
     caf::replies_to<caf::close_atom, CloseRequest>::with<caf::ok_atom>,
     caf::replies_to<status_atom>::with<QueueStatus>>;
+
+/// A queue for batches that wait in front of whoever uses them.
+///   (peek, request) -> batch   of the one element at that place, once there is one; it stays
+///   inside (clear)         -> ok      what is inside is dropped
+using StagingArea = Queue::extend<caf::replies_to<peek_atom, PeekRequest>::with<Batch>,
+                                  caf::replies_to<clear_atom>::with<caf::ok_atom>>;
 
 /// Puts the components of elements together by their keys, whoever brings them.
 ///   (insert, insert)  -> ok       invalid_argument for a component that a key has already
@@ -135,6 +144,10 @@ using Barrier = caf::typed_actor<caf::replies_to<insert_atom, BarrierInsert>::wi
 using Decoder = caf::typed_actor<caf::replies_to<start_atom>::with<std::uint64_t>,
                                  caf::replies_to<stop_atom>::with<caf::ok_atom>,
                                  caf::replies_to<status_atom>::with<StageStatus>>;
+
+/// Feeds a queue with what it makes up itself: names of files, numbers, rows of tensors.
+/// The words are those of a decoder, so that whoever starts the one can start the other.
+using Producer = Decoder;
 
 /// Receives outputs of a run as soon as they are ready: the tag of the request,
 /// the position in FragmentSpec::streamed, the value.
@@ -242,5 +255,6 @@ CAF_ADD_TYPE_ID(troupe_handles, (troupe::TrainingListener))
 CAF_ADD_TYPE_ID(troupe_handles, (troupe::SummaryWriter))
 CAF_ADD_TYPE_ID(troupe_handles, (troupe::Conductor))
 CAF_ADD_TYPE_ID(troupe_handles, (troupe::Barrier))
+CAF_ADD_TYPE_ID(troupe_handles, (troupe::StagingArea))
 
 CAF_END_TYPE_ID_BLOCK(troupe_handles)

@@ -6,15 +6,19 @@
 
 namespace troupe {
 
-Queue::behavior_type bucket_queue(Queue::stateful_pointer<QueueState> self,
-                                  BucketQueueOptions options) {
+QueueKind bucket_kind(const BucketQueueOptions& options) {
   auto store =
       std::make_unique<BucketStore>(options.buckets, options.min_after_dequeue, options.seed);
   const auto most = options.buckets.most_without_a_batch();
   if (options.capacity != QueueOptions::kUnbounded && options.capacity <= most)
     fail(Code::invalid_argument, "BucketQueue '", options.name, "': capacity is ", options.capacity,
          ", but ", most, " elements may be inside without a full bucket, and one more is needed");
-  return queue_behavior(self, "BucketQueue", std::move(options), std::move(store));
+  return {"BucketQueue", std::move(store)};
+}
+
+Queue::behavior_type bucket_queue(Queue::stateful_pointer<QueueState> self,
+                                  BucketQueueOptions options) {
+  return queue_behavior(self, options, [&] { return bucket_kind(options); });
 }
 
 }  // namespace troupe

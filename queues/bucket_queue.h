@@ -12,12 +12,16 @@ struct BucketQueueOptions : QueueOptions {
   std::optional<std::uint64_t> seed;  ///< draw buckets and elements at random
 };
 
+/// Throws invalid_argument for buckets that make no sense, or when the capacity is too small
+/// to be sure that some bucket gets full.
+QueueKind bucket_kind(const BucketQueueOptions& options);
+
 /// A queue that gives out batches of elements of like lengths: one dequeue, one batch,
 /// whatever number it asks for. Once it is closed, what does not fill a batch leaves
 /// bucket by bucket, or not at all, as the buckets say.
 ///
-/// Throws invalid_argument when its capacity is too small to be sure that some bucket
-/// gets full; when its bytes are, enqueues fail with resource_exhausted.
+/// When its bytes are too few to be sure that some bucket gets full, enqueues fail with
+/// resource_exhausted.
 Queue::behavior_type bucket_queue(Queue::stateful_pointer<QueueState> self,
                                   BucketQueueOptions options);
 

@@ -13,7 +13,8 @@ class ElementStore {
  public:
   virtual ~ElementStore() = default;
 
-  /// Throws invalid_argument for an element that put() could not keep.
+  /// Throws invalid_argument for an element that put() could not keep, although dtypes and
+  /// shapes fit; the queue puts its name and the number of the element in front.
   virtual void check(const Element&) const {}
 
   virtual void put(Element element) = 0;
@@ -37,6 +38,14 @@ class ElementStore {
 
   /// Whether nothing can leave before more have come in.
   virtual bool stuck() const { return size() <= floor(); }
+
+  /// Whether a dequeue takes elements as they come. If not, it takes all of them at
+  /// once, when there are enough.
+  virtual bool gathers() const { return true; }
+
+  /// The element that `index` others leave before, for kinds that can tell; null otherwise.
+  /// Needs index < size().
+  virtual const Element* at(std::int64_t /*index*/) const { return nullptr; }
 };
 
 }  // namespace troupe

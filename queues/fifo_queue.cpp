@@ -6,8 +6,10 @@
 
 namespace troupe {
 
+QueueKind fifo_kind() { return {"FIFOQueue", std::make_unique<FifoStore>()}; }
+
 Queue::behavior_type fifo_queue(Queue::stateful_pointer<QueueState> self, QueueOptions options) {
-  return queue_behavior(self, "FIFOQueue", std::move(options), std::make_unique<FifoStore>());
+  return queue_behavior(self, std::move(options), fifo_kind);
 }
 
 }  // namespace troupe

@@ -4,6 +4,8 @@
 
 namespace troupe {
 
+QueueKind fifo_kind();
+
 /// A queue that gives elements out in the order in which they came in.
 Queue::behavior_type fifo_queue(Queue::stateful_pointer<QueueState> self, QueueOptions options);
 

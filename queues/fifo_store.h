@@ -19,6 +19,9 @@ class FifoStore : public ElementStore {
     for (auto i = taken.rbegin(); i != taken.rend(); ++i) elements_.push_front(std::move(*i));
   }
   std::int64_t size() const override { return static_cast<std::int64_t>(elements_.size()); }
+  const Element* at(std::int64_t index) const override {
+    return &elements_[static_cast<std::size_t>(index)];
+  }
 
  private:
   std::deque<Element> elements_;

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <caf/fwd.hpp>
+#include <caf/make_message.hpp>  // which result.hpp needs
+#include <caf/result.hpp>
+#include <functional>
 #include <memory>
-#include <optional>
-#include <set>
-#include <string>
 
 #include "troupe/messages/protocol.h"
+#include "troupe/queues/client_watch.h"
 #include "troupe/queues/queue_core.h"
 
 namespace troupe {
@@ -14,23 +16,34 @@ namespace troupe {
 /// because copying takes milliseconds in which the queue could not take elements.
 using Stacker = caf::typed_actor<caf::replies_to<ElementBlock>::with<Batch>>;
 
-/// The state of every queue actor.
+/// The state of every queue actor: the words of the Queue interface around a QueueCore.
 struct QueueState {
   static constexpr const char* name = "troupe.queue";
 
+  explicit QueueState(caf::scheduled_actor* actor) : self(actor), clients(actor) {}
   /// Nobody waits for ever on a queue that is gone.
   ~QueueState();
 
+  /// Makes the core, for a queue that begins. When the options are wrong it is closed from
+  /// the start with what is wrong as its reason.
+  void begin(QueueOptions options, const std::function<QueueKind()>& kind);
+
+  caf::result<caf::ok_atom> enqueue(ElementBlock& block, const EnqueueOptions& options);
+  caf::result<Batch> dequeue(const DequeueRequest& request);
+  caf::result<caf::ok_atom> attach();
+  caf::result<caf::ok_atom> detach(const CloseReason& reason);
+  caf::result<caf::ok_atom> close(const CloseRequest& request);
+  caf::result<Batch> peek(const PeekRequest& request);
+
+  caf::scheduled_actor* self;
   std::unique_ptr<QueueCore> core;
-  Stacker stacker;                            // spawned with the first large batch
-  std::set<caf::actor_addr> watched;          // clients and producers that we monitor
-  std::optional<QueueCore::TimePoint> timer;  // of the message that will wake us
+  Stacker stacker;      // spawned with the first large batch
+  ClientWatch clients;  // and producers
 };
 
-/// The behaviour of a queue that keeps its elements in `store`: the words of the
-/// Queue interface around a QueueCore. For the functions that make a certain
-/// kind of queue, such as fifo_queue.
-Queue::behavior_type queue_behavior(Queue::stateful_pointer<QueueState> self, std::string kind,
-                                    QueueOptions options, std::unique_ptr<ElementStore> store);
+/// The behaviour of a queue of a certain kind. For the functions that make one, such as
+/// fifo_queue; what `kind` throws is the reason with which the queue is closed.
+Queue::behavior_type queue_behavior(Queue::stateful_pointer<QueueState> self, QueueOptions options,
+                                    const std::function<QueueKind()>& kind);
 
 }  // namespace troupe

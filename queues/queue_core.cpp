@@ -7,26 +7,43 @@
 #include "troupe/queues/stack_elements.h"
 
 namespace troupe {
-
-QueueCore::QueueCore(std::string kind, QueueOptions options, std::unique_ptr<ElementStore> store,
-                     Now now)
+QueueCore::QueueCore(QueueKind kind, QueueOptions options, Now now)
     : kind_(std::move(kind)),
-      title_(kind_ + " '" + options.name + "'"),
+      title_(kind_.name + " '" + options.name + "'"),
       options_(std::move(options)),
-      store_(std::move(store)),
       now_(std::move(now)) {
+  check_options();
+}
+
+void QueueCore::check_options() const {
   if (options_.capacity < 1 && options_.capacity != QueueOptions::kUnbounded)
     fail(Code::invalid_argument, title_, ": capacity is ", options_.capacity,
          ", but a queue holds at least 1 element (QueueOptions::kUnbounded for no limit)");
-  const auto floor = store_->floor();
+  const auto floor = kind_.store->floor();
   if (floor < 0 || (options_.capacity != QueueOptions::kUnbounded && floor >= options_.capacity))
     fail(Code::invalid_argument, title_, ": min_after_dequeue is ", floor,
          ", but must be at least 0 and below the capacity, which is ", options_.capacity);
+  if (options_.only_when_full && !kind_.store->gathers())
+    fail(Code::invalid_argument, title_, " cannot give out elements only_when_full");
+  if (!options_.padding || options_.padding->exact.empty()) return;
+  const auto& exact = options_.padding->exact;
+  const auto& components = options_.components;
+  if (exact.size() != components.size())
+    fail(Code::invalid_argument, title_, ": ", exact.size(), " exact padding values for ",
+         components.size(),
+         " components (ElementPadding::exact has one for each of "
+         "QueueOptions::components)");
+  for (std::size_t c = 0; c < exact.size(); ++c)
+    if (exact[c].dtype() != components[c].spec.dtype || exact[c].shape().rank() != 0)
+      fail(Code::invalid_argument, title_, ": the padding of ", component_name(components[c], c),
+           " is ", exact[c].dtype(), ' ', exact[c].shape(),
+           ", but must be one value of its dtype: ", components[c].spec.dtype, " []");
 }
 
 // ---- requests --------------------------------------------------------------------------------
 
-void QueueCore::enqueue(ElementBlock block, const EnqueueOptions& options, Done done) {
+void QueueCore::enqueue(ElementBlock block, const EnqueueOptions& options, caf::actor_addr client,
+                        Done done) {
   if (block.elements.empty()) return done({});
   if (closing_) return done(closed_fault());
   try {
@@ -39,21 +56,14 @@ void QueueCore::enqueue(ElementBlock block, const EnqueueOptions& options, Done 
   waiting.atomic = options.atomic;
   waiting.timeout = options.timeout;
   waiting.deadline = deadline_of(options.timeout);
+  waiting.client = std::move(client);
   waiting.done = std::move(done);
   enqueues_.push_back(std::move(waiting));
   flush();
 }
 
 void QueueCore::dequeue(const DequeueRequest& request, caf::actor_addr client, TakenDone done) {
-  if (request.count < 0)
-    return done(fault(Code::invalid_argument, title_, ": a dequeue asked for ", request.count,
-                      " elements"));
-  for (std::size_t c = 0; c < options_.components.size(); ++c) {
-    const auto& spec = options_.components[c].spec;
-    if (request.count != 1 && !options_.padding && !spec.shape.known())
-      return done(fault(Code::invalid_argument, title_, ": ", component_name(c), " is ", spec,
-                        ", and elements whose shapes may differ leave one at a time"));
-  }
+  if (auto refused = refusal(request)) return done(std::move(refused));
   if (request.count == 0) return done(ElementBlock{batches_, {}});
   WaitingDequeue waiting;
   waiting.request = request;
@@ -64,21 +74,40 @@ void QueueCore::dequeue(const DequeueRequest& request, caf::actor_addr client, T
   flush();
 }
 
+void QueueCore::peek(const PeekRequest& request, caf::actor_addr client, TakenDone done) {
+  if (request.index < 0)
+    return done(fault(Code::invalid_argument, title_, ": a peek asked for element ", request.index,
+                      ", but they are counted from 0"));
+  peeks_.push_back({request, std::move(client), deadline_of(request.timeout), std::move(done)});
+  flush();
+}
+
+void QueueCore::clear() {
+  while (kind_.store->size() > 0) bytes_ -= byte_size(kind_.store->take());
+  flush();
+}
+
 void QueueCore::close(const CloseRequest& request, Done done) {
   if (!closing_ || (request.reason.failed() && !reason_.failed())) reason_ = request.reason;
   closing_ = true;
   if (request.cancel_pending) {
-    closed_ = true;
-    for (auto& waiting : std::exchange(enqueues_, {}))
-      waiting.done(waiting.closes ? caf::error() : closed_fault());
+    give_up_enqueues();
     done({});
   } else {
     WaitingEnqueue barrier;
     barrier.closes = true;
+    barrier.timeout = request.timeout;
+    barrier.deadline = deadline_of(request.timeout);
     barrier.done = std::move(done);
     enqueues_.push_back(std::move(barrier));
   }
   flush();
+}
+
+void QueueCore::give_up_enqueues() {
+  closed_ = true;
+  for (auto& waiting : std::exchange(enqueues_, {}))
+    waiting.done(waiting.closes ? caf::error() : closed_fault());
 }
 
 void QueueCore::attach(const caf::actor_addr& producer, Done done) {
@@ -105,7 +134,9 @@ void QueueCore::detach(const caf::actor_addr& producer, const CloseReason& reaso
 void QueueCore::lost(const caf::actor_addr& actor, const caf::error& reason) {
   for (auto& waiting : dequeues_)
     if (waiting.client == actor) put_back(waiting);
-  std::erase_if(dequeues_, [&](const auto& waiting) { return waiting.client == actor; });
+  const auto its = [&](const auto& waiting) { return waiting.client == actor; };
+  std::erase_if(dequeues_, its);
+  std::erase_if(peeks_, its);
   if (producers_.erase(actor) > 0 && !closing_) {
     const auto error = reason ? to_error(reason) : Error(Code::unavailable, "it quit");
     const auto code = error.code() == Code::unknown ? Code::unavailable : error.code();
@@ -132,6 +163,7 @@ std::optional<QueueCore::TimePoint> QueueCore::next_deadline() const {
   };
   consider(enqueues_);
   consider(dequeues_);
+  consider(peeks_);
   if (abandoned_ && (!next || *abandoned_ < *next)) next = abandoned_;
   return next;
 }
@@ -141,22 +173,31 @@ void QueueCore::expire() {
   const auto due = [now](const auto& waiting) {
     return waiting.deadline && *waiting.deadline <= now;
   };
+  const auto late = [due](const auto& waiting) { return !waiting.closes && due(waiting); };
   for (auto& waiting : enqueues_)
-    if (due(waiting))
+    if (late(waiting))
       waiting.done(fault(Code::deadline_exceeded, title_, " was full for ", waiting.timeout.count(),
                          " ms: ", waiting.next, " of ", waiting.elements.size(),
                          " elements went in"));
-  std::erase_if(enqueues_, due);
+  std::erase_if(enqueues_, late);
   const auto producers = producers_.empty() ? std::string("no producer is attached")
                                             : text("producers are attached: ", producers_.size());
   for (auto& waiting : dequeues_)
     if (due(waiting)) {
-      waiting.done(fault(Code::deadline_exceeded, title_, ": ", waiting.taken.size(), " of ",
-                         waiting.request.count, " elements came within ",
-                         waiting.request.timeout.count(), " ms; ", producers));
+      const auto here = kind_.store->gathers() ? static_cast<std::int64_t>(waiting.taken.size())
+                                               : kind_.store->size();
+      waiting.done(fault(Code::deadline_exceeded, title_, ": ", here, " of ", waiting.request.count,
+                         " elements came within ", waiting.request.timeout.count(), " ms; ",
+                         producers));
       put_back(waiting);
     }
   std::erase_if(dequeues_, due);
+  for (auto& waiting : peeks_)
+    if (due(waiting))
+      waiting.done(fault(Code::deadline_exceeded, title_, ": element ", waiting.request.index,
+                         " was not there within ", waiting.request.timeout.count(), " ms; ",
+                         producers));
+  std::erase_if(peeks_, due);
   if (abandoned_ && *abandoned_ <= now) {
     const auto words =
         fault(Code::failed_precondition, title_, " has no producer: ", attached_, " of ",
@@ -169,6 +210,7 @@ void QueueCore::expire() {
     dequeues_.clear();
   }
   flush();
+  expire_closes(now);
 }
 
 void QueueCore::look_for_producers() {
@@ -178,20 +220,37 @@ void QueueCore::look_for_producers() {
     abandoned_ = deadline_of(options_.producer_patience);
 }
 
+void QueueCore::expire_closes(TimePoint now) {
+  const auto due = std::ranges::find_if(enqueues_, [now](const auto& waiting) {
+    return waiting.closes && waiting.deadline && *waiting.deadline <= now;
+  });
+  if (due == enqueues_.end()) return;
+  auto done = std::move(due->done);
+  const auto late = closed_late(*due);
+  enqueues_.erase(due);
+  give_up_enqueues();
+  done(late);
+  flush();
+}
+
 void QueueCore::end() {
   const auto gone = fault(Code::cancelled, title_, " has been stopped");
   for (auto& waiting : std::exchange(enqueues_, {})) waiting.done(gone);
   for (auto& waiting : std::exchange(dequeues_, {})) waiting.done(gone);
+  for (auto& waiting : std::exchange(peeks_, {})) waiting.done(gone);
 }
 
 // ---- the machine -----------------------------------------------------------------------------
 
 void QueueCore::flush() {
-  bool moved = true;
-  while (moved) {
-    moved = advance_enqueues();
-    moved = advance_dequeues() || moved;
-  }
+  do {
+    bool moved = true;
+    while (moved) {
+      moved = advance_enqueues();
+      advance_peeks();
+      moved = advance_dequeues() || moved;
+    }
+  } while (break_jam());
   const auto enqueues_wait =
       std::ranges::any_of(enqueues_, [](const auto& waiting) { return !waiting.closes; });
   blocked_on_full_.update(enqueues_wait, now_);
@@ -213,7 +272,7 @@ bool QueueCore::advance_enqueues() {
 }
 
 bool QueueCore::fits(std::uint64_t elements, std::uint64_t bytes) const {
-  const auto size = static_cast<std::uint64_t>(store_->size());
+  const auto size = static_cast<std::uint64_t>(kind_.store->size());
   return (options_.capacity == QueueOptions::kUnbounded ||
           size + elements <= static_cast<std::uint64_t>(options_.capacity)) &&
          (options_.capacity_bytes == 0 || bytes_ + bytes <= options_.capacity_bytes);
@@ -233,7 +292,7 @@ bool QueueCore::admit(WaitingEnqueue& waiting) {
     if (!fits(end - waiting.next, bytes)) {
       full_ = true;
       // When nothing leaves there will never be more room.
-      if (!store_->stuck()) return false;
+      if (!kind_.store->stuck()) return false;
       waiting.done(never_fits(waiting));
       return true;
     }
@@ -245,26 +304,22 @@ bool QueueCore::admit(WaitingEnqueue& waiting) {
 
 void QueueCore::put(Element element) {
   bytes_ += byte_size(element);
-  store_->put(std::move(element));
+  kind_.store->put(std::move(element));
   ++enqueued_;
 }
 
 bool QueueCore::may_take() const {
-  if (closed_) return store_->size() > 0;
-  return store_->size() > store_->floor() && (full_ || !options_.only_when_full);
+  if (closed_) return kind_.store->size() > 0;
+  return kind_.store->size() > kind_.store->floor() && (full_ || !options_.only_when_full);
 }
 
 bool QueueCore::advance_dequeues() {
   bool moved = false;
   while (!dequeues_.empty()) {
     auto& head = dequeues_.front();
-    const bool grouped = store_->grouped();
-    const auto count = static_cast<std::size_t>(!grouped     ? head.request.count
-                                                : may_take() ? store_->next_group(closed_)
-                                                             : 0);
-    while (head.taken.size() < count && (grouped || may_take())) {
-      head.taken.push_back(store_->take());
-      bytes_ -= byte_size(head.taken.back());
+    const auto count = batch_size(head);
+    while (head.taken.size() < count && (kind_.store->grouped() || may_take())) {
+      take(head);
       full_ = false;
       moved = true;
     }
@@ -273,7 +328,7 @@ bool QueueCore::advance_dequeues() {
       deliver(head);
     } else if (closed_) {
       put_back(head);
-      head.done(insufficient(head));
+      head.done(insufficient(head.request.count));
     } else {
       return moved;
     }
@@ -283,9 +338,52 @@ bool QueueCore::advance_dequeues() {
   return moved;
 }
 
+/// How many elements make the batch for this request; 0 while none may be taken for it.
+std::size_t QueueCore::batch_size(const WaitingDequeue& waiting) {
+  auto& store = *kind_.store;
+  auto count = waiting.request.count;
+  if (store.grouped())
+    count = may_take() ? store.next_group(closed_) : 0;
+  else if (!store.gathers() && !closed_ && store.size() < count)
+    count = 0;
+  return static_cast<std::size_t>(count);
+}
+
+void QueueCore::advance_peeks() {
+  std::erase_if(peeks_, [this](WaitingPeek& waiting) {
+    const auto index = waiting.request.index;
+    if (index < kind_.store->size())
+      waiting.done(
+          ElementBlock{batches_ + static_cast<std::uint64_t>(index), {*kind_.store->at(index)}});
+    else if (closed_)
+      waiting.done(insufficient(index + 1));
+    else
+      return false;
+    return true;
+  });
+}
+
+bool QueueCore::break_jam() {
+  if (kind_.store->gathers() || enqueues_.empty() || dequeues_.empty()) return false;
+  auto& head = dequeues_.front();
+  if (head.request.up_to) {
+    while (kind_.store->size() > 0) take(head);
+    deliver(head);
+  } else {
+    head.done(never_together(head));
+  }
+  dequeues_.pop_front();
+  return true;
+}
+
+void QueueCore::take(WaitingDequeue& waiting) {
+  waiting.taken.push_back(kind_.store->take());
+  bytes_ -= byte_size(waiting.taken.back());
+}
+
 void QueueCore::put_back(WaitingDequeue& waiting) {
   for (const auto& element : waiting.taken) bytes_ += byte_size(element);
-  store_->put_back(std::exchange(waiting.taken, {}));
+  kind_.store->put_back(std::exchange(waiting.taken, {}));
 }
 
 void QueueCore::deliver(WaitingDequeue& waiting) {
@@ -295,38 +393,75 @@ void QueueCore::deliver(WaitingDequeue& waiting) {
 
 // ---- checks and words ------------------------------------------------------------------------
 
+std::vector<QueueComponent> QueueCore::components_like(const Element& element) const {
+  std::vector<QueueComponent> components;
+  for (const auto& tensor : element) {
+    auto shape = tensor.shape();
+    if (kind_.any_extents)
+      for (int axis = 0; axis < shape.rank(); ++axis) shape.set(axis, Shape::kUnknown);
+    components.push_back({"", {tensor.dtype(), shape}});
+  }
+  return components;
+}
+
 void QueueCore::check(const std::vector<Element>& elements) {
-  if (options_.components.empty())
-    for (const auto& tensor : elements[0])
-      options_.components.push_back({"", {tensor.dtype(), tensor.shape()}});
-  const auto width = options_.components.size();
+  std::vector<QueueComponent> first;
+  if (options_.components.empty()) first = components_like(elements[0]);
+  const auto& components = first.empty() ? options_.components : first;
+  const auto width = components.size();
   for (std::size_t i = 0; i < elements.size(); ++i) {
     const auto& element = elements[i];
-    if (element.size() != width)
+    if (element.size() != width || width == 0)
       fail(Code::invalid_argument, title_, ": element ", i, " of the block has ", element.size(),
-           " components, but ", width, " are needed");
-    for (std::size_t c = 0; c < width; ++c) check_component(element, i, c);
-    store_->check(element);
+           element.size() == 1 ? " component" : " components", ", but needs ",
+           width == 0 ? "at least 1" : describe_components(components));
+    for (std::size_t c = 0; c < width; ++c) check_component(element[c], i, c, components[c]);
+    try {
+      kind_.store->check(element);
+    } catch (const Error& error) {
+      throw error.within(text(title_, ": element ", i, " of the block"));
+    }
     if (options_.capacity_bytes > 0 && byte_size(element) > options_.capacity_bytes)
       fail(Code::resource_exhausted, title_, ": element ", i, " of the block has ",
            byte_size(element), " bytes, but the queue holds ", options_.capacity_bytes,
            " (QueueOptions::capacity_bytes)");
   }
+  if (!first.empty()) options_.components = std::move(first);
 }
 
-void QueueCore::check_component(const Element& element, std::size_t index,
-                                std::size_t component) const {
-  const auto& tensor = element[component];
-  const auto& spec = options_.components[component].spec;
-  if (tensor.dtype() == spec.dtype && compatible(tensor.shape(), spec.shape)) return;
-  fail(Code::invalid_argument, title_, ": ", component_name(component), " of element ", index,
-       " of the block is ", tensor.dtype(), ' ', tensor.shape(), ", but must be ", spec);
+void QueueCore::check_component(const Tensor& tensor, std::size_t index, std::size_t component,
+                                const QueueComponent& wanted) const {
+  if (tensor.dtype() != wanted.spec.dtype || !compatible(tensor.shape(), wanted.spec.shape))
+    fail(Code::invalid_argument, title_, ": ", component_name(wanted, component), " of element ",
+         index, " of the block is ", tensor.dtype(), ' ', tensor.shape(), ", but must be ",
+         wanted.spec);
+  if (tensor.shape().rank() == Shape::kMaxRank)
+    fail(Code::invalid_argument, title_, ": ", component_name(wanted, component), " of element ",
+         index, " of the block has ", Shape::kMaxRank,
+         " axes, which leaves none for the rows of a batch");
 }
 
-std::string QueueCore::component_name(std::size_t component) const {
-  const auto& name = options_.components[component].name;
-  return name.empty() ? text("component ", component)
-                      : text("component ", component, " '", name, "'");
+caf::error QueueCore::refusal(const DequeueRequest& request) const {
+  const auto count = request.count;
+  if (count < 0)
+    return fault(Code::invalid_argument, title_, ": a dequeue asked for ", count, " elements");
+  if (!kind_.store->gathers() && !closed_ && !request.up_to &&
+      options_.capacity != QueueOptions::kUnbounded && count > options_.capacity)
+    return fault(Code::invalid_argument, title_, ": a dequeue of ", count,
+                 " elements can never be served: they must all be inside together, and the "
+                 "capacity is ",
+                 options_.capacity, " (QueueOptions::capacity)");
+  if (options_.padding || count == 1) return {};
+  for (std::size_t c = 0; c < options_.components.size(); ++c) {
+    const auto& component = options_.components[c];
+    if (!component.spec.shape.known())
+      return fault(
+          Code::invalid_argument, title_, ": a dequeue of ", count,
+          " elements requires the components to have specified shapes, but ",
+          component_name(component, c), " is ", component.spec,
+          "; ask for one element at a time, or let them be padded (QueueOptions::padding)");
+  }
+  return {};
 }
 
 caf::error QueueCore::closed_fault() const {
@@ -340,15 +475,39 @@ caf::error QueueCore::never_fits(const WaitingEnqueue& waiting) const {
     bytes += byte_size(waiting.elements[i]);
   return fault(Code::resource_exhausted, title_, ": there will never be room for ", rest,
                waiting.atomic ? " elements at once" : " more elements", " (", bytes,
-               " bytes): the queue holds ", store_->size(), " of at most ", options_.capacity,
+               " bytes): the queue holds ", kind_.store->size(), " of at most ", options_.capacity,
                " elements and ", bytes_, " of at most ", options_.capacity_bytes,
-               " bytes (0: no limit), and keeps the last ", store_->floor(),
+               " bytes (0: no limit), and keeps the last ", kind_.store->floor(),
                " (min_after_dequeue)");
 }
 
-caf::error QueueCore::insufficient(const WaitingDequeue& waiting) const {
-  const auto words = text(title_, " is closed and has insufficient elements (requested ",
-                          waiting.request.count, ", current size ", store_->size(), ")");
+caf::error QueueCore::never_together(const WaitingDequeue& waiting) const {
+  return fault(Code::resource_exhausted, title_, ": a dequeue waits for ", waiting.request.count,
+               " elements to be inside together, and an enqueue for room: the queue holds ",
+               kind_.store->size(), " of at most ", options_.capacity, " elements and ", bytes_,
+               " of at most ", options_.capacity_bytes, " bytes (0: no limit)");
+}
+
+caf::error QueueCore::closed_late(const WaitingEnqueue& close) const {
+  std::int64_t requests = 0;
+  std::size_t elements = 0;
+  std::string actors;
+  for (const auto& waiting : enqueues_) {
+    if (waiting.closes) continue;
+    ++requests;
+    elements += waiting.elements.size() - waiting.next;
+    if (waiting.client) actors += text(actors.empty() ? "" : ", ", waiting.client.id());
+  }
+  return fault(Code::deadline_exceeded, title_, " has been closed, but after ",
+               close.timeout.count(), " ms there was no room yet for ", elements, " elements of ",
+               requests, " enqueues that came before (of actors ", actors.empty() ? "?" : actors,
+               "); they were given up. The queue holds ", kind_.store->size(), " of at most ",
+               options_.capacity, " elements, and ", dequeues_.size(), " dequeues wait");
+}
+
+caf::error QueueCore::insufficient(std::int64_t requested) const {
+  const auto words = text(title_, " is closed and has insufficient elements (requested ", requested,
+                          ", current size ", kind_.store->size(), ")");
   if (reason_.failed()) return fault(reason_.code, text(reason_.message, "; therefore ", words));
   return fault(Code::out_of_range, text(words, ": ", reason_.message));
 }
@@ -372,10 +531,10 @@ std::chrono::nanoseconds QueueCore::Stopwatch::read(const Now& now) const {
 TensorList QueueCore::no_rows() const {
   TensorList components;
   for (const auto& component : options_.components) {
-    auto shape = component.spec.shape.with_first(0);
-    for (int axis = 1; axis < shape.rank(); ++axis)
-      if (shape[axis] == Shape::kUnknown) shape.set(axis, 0);
-    components.emplace_back(component.spec.dtype, shape);
+    auto shape = component.spec.shape;
+    for (int axis = 0; axis < shape.rank(); ++axis)
+      shape.set(axis, std::max<std::int64_t>(0, shape[axis]));
+    components.emplace_back(component.spec.dtype, shape.with_first(0));
   }
   return components;
 }
@@ -383,9 +542,9 @@ TensorList QueueCore::no_rows() const {
 QueueStatus QueueCore::status() const {
   QueueStatus status;
   status.name = options_.name;
-  status.kind = kind_;
-  status.floor = store_->floor();
-  status.size = store_->size();
+  status.kind = kind_.name;
+  status.floor = kind_.store->floor();
+  status.size = kind_.store->size();
   status.capacity = options_.capacity;
   status.bytes = bytes_;
   status.capacity_bytes = options_.capacity_bytes;

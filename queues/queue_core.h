@@ -14,16 +14,11 @@
 #include <vector>
 
 #include "troupe/messages/payloads.h"
-#include "troupe/queues/element_store.h"
+#include "troupe/queues/queue_component.h"
+#include "troupe/queues/queue_kind.h"
 #include "troupe/queues/stack_padded.h"
 
 namespace troupe {
-
-/// One component of a queue's elements.
-struct QueueComponent {
-  std::string name;  ///< for messages; may be empty
-  TensorSpec spec;   ///< an extent of -1 may differ from element to element
-};
 
 struct QueueOptions {
   static constexpr std::int64_t kUnbounded = -1;
@@ -40,7 +35,8 @@ struct QueueOptions {
   /// leave one at a time.
   std::optional<ElementPadding> padding;
   /// Elements leave only while an enqueue waits that does not fit, and after the close.
-  /// What is inside when one is drawn at random then depends on no timing.
+  /// What is inside when one is drawn at random then depends on no timing. Not for kinds
+  /// that do not gather.
   bool only_when_full = false;
   /// How long dequeues may wait while no producer is attached; then they fail with
   /// failed_precondition. kForever suits a queue that is filled without attaching.
@@ -56,6 +52,10 @@ struct QueueOptions {
 /// the capacity. Therefore a queue holds up to its capacity, and the first
 /// waiting dequeue up to its count besides.
 ///
+/// A kind that does not gather serves a dequeue all at once instead. When its first
+/// dequeue waits for more elements than there is room for beside the first enqueue,
+/// neither would ever move: that dequeue gets what is inside (up_to) or an error.
+///
 /// Every request ends in exactly one call of its completion, at once or from a
 /// later call of another method. Completions must not call the queue.
 ///
@@ -70,20 +70,30 @@ class QueueCore {
   /// Called with the elements of a batch, and the number of the batch from 0.
   using TakenDone = std::function<void(caf::expected<ElementBlock>)>;
 
-  /// `kind` is for messages: "FIFOQueue". Throws invalid_argument for a bad
-  /// capacity or a floor that is not below it.
-  QueueCore(std::string kind, QueueOptions options, std::unique_ptr<ElementStore> store, Now now);
+  /// Throws invalid_argument for a bad capacity, a floor that is not below it, and padding
+  /// that does not fit the components.
+  QueueCore(QueueKind kind, QueueOptions options, Now now);
   QueueCore(const QueueCore&) = delete;
   QueueCore& operator=(const QueueCore&) = delete;
 
-  void enqueue(ElementBlock block, const EnqueueOptions& options, Done done);
+  /// `client` is who gets the answer, for messages.
+  void enqueue(ElementBlock block, const EnqueueOptions& options, caf::actor_addr client,
+               Done done);
 
   /// `client` is who gets the answer: when it dies its request is dropped.
   void dequeue(const DequeueRequest& request, caf::actor_addr client, TakenDone done);
 
+  /// A look at an element that stays inside. Who looks keeps nobody waiting. For kinds
+  /// whose store can tell which element is where.
+  void peek(const PeekRequest& request, caf::actor_addr client, TakenDone done);
+
+  /// Drops what is inside.
+  void clear();
+
   /// Done once the close is in force: after the enqueues that were already
-  /// waiting, or at once if those are to be cancelled. The first reason stays,
-  /// but a failure replaces the end of the data.
+  /// waiting, or at once if those are to be cancelled. When its time has run out it
+  /// cancels them too and says in its answer, deadline_exceeded, who they were. The
+  /// first reason stays, but a failure replaces the end of the data.
   void close(const CloseRequest& request, Done done);
 
   void attach(const caf::actor_addr& producer, Done done);
@@ -105,9 +115,9 @@ class QueueCore {
   void end();
 
   QueueStatus status() const;
-  /// The components of a batch without elements.
+  /// The components of a batch without elements; extents that are not known are 0.
   TensorList no_rows() const;
-  /// The batch that these elements make.
+  /// How a batch is made of elements whose sizes differ.
   const std::optional<ElementPadding>& padding() const { return options_.padding; }
 
  private:
@@ -118,12 +128,19 @@ class QueueCore {
     bool closes = false;  ///< not an enqueue but a close, behind those that came before it
     std::optional<TimePoint> deadline;
     Timeout timeout = kForever;
+    caf::actor_addr client;
     Done done;
   };
   struct WaitingDequeue {
     DequeueRequest request;
     caf::actor_addr client;
     std::vector<Element> taken;
+    std::optional<TimePoint> deadline;
+    TakenDone done;
+  };
+  struct WaitingPeek {
+    PeekRequest request;
+    caf::actor_addr client;
     std::optional<TimePoint> deadline;
     TakenDone done;
   };
@@ -135,36 +152,48 @@ class QueueCore {
     std::chrono::nanoseconds read(const Now& now) const;
   };
 
+  void check_options() const;
   void check(const std::vector<Element>& elements);
-  void check_component(const Element& element, std::size_t index, std::size_t component) const;
-  std::string component_name(std::size_t component) const;
+  std::vector<QueueComponent> components_like(const Element& element) const;
+  void check_component(const Tensor& tensor, std::size_t index, std::size_t component,
+                       const QueueComponent& wanted) const;
+  caf::error refusal(const DequeueRequest& request) const;
 
   void flush();
   bool advance_enqueues();
   bool advance_dequeues();
+  void advance_peeks();
+  bool break_jam();
   bool fits(std::uint64_t elements, std::uint64_t bytes) const;
   /// Moves elements in; true when the request is finished, one way or the other.
   bool admit(WaitingEnqueue& waiting);
   void put(Element element);
+  void take(WaitingDequeue& waiting);
   void put_back(WaitingDequeue& waiting);
   bool may_take() const;
+  std::size_t batch_size(const WaitingDequeue& waiting);
   void deliver(WaitingDequeue& waiting);
+
+  void expire_closes(TimePoint now);
+  void give_up_enqueues();
 
   std::optional<TimePoint> deadline_of(Timeout timeout) const;
   /// Notes since when dequeues wait although no producer is attached.
   void look_for_producers();
   caf::error closed_fault() const;
   caf::error never_fits(const WaitingEnqueue& waiting) const;
-  caf::error insufficient(const WaitingDequeue& waiting) const;
+  caf::error never_together(const WaitingDequeue& waiting) const;
+  caf::error insufficient(std::int64_t requested) const;
+  caf::error closed_late(const WaitingEnqueue& close) const;
 
-  std::string kind_;
+  QueueKind kind_;
   std::string title_;  // "FIFOQueue 'examples'"
   QueueOptions options_;
-  std::unique_ptr<ElementStore> store_;
   Now now_;
 
   std::deque<WaitingEnqueue> enqueues_;
   std::deque<WaitingDequeue> dequeues_;
+  std::vector<WaitingPeek> peeks_;
   std::set<caf::actor_addr> producers_;
   std::int64_t attached_ = 0;           // producers, ever
   std::optional<TimePoint> abandoned_;  // when dequeues without a producer are given up

@@ -6,10 +6,14 @@
 
 namespace troupe {
 
+QueueKind random_shuffle_kind(const RandomShuffleQueueOptions& options) {
+  return {"RandomShuffleQueue",
+          std::make_unique<RandomShuffleStore>(options.min_after_dequeue, options.seed)};
+}
+
 Queue::behavior_type random_shuffle_queue(Queue::stateful_pointer<QueueState> self,
                                           RandomShuffleQueueOptions options) {
-  auto store = std::make_unique<RandomShuffleStore>(options.min_after_dequeue, options.seed);
-  return queue_behavior(self, "RandomShuffleQueue", std::move(options), std::move(store));
+  return queue_behavior(self, options, [&] { return random_shuffle_kind(options); });
 }
 
 }  // namespace troupe

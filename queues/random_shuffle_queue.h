@@ -12,7 +12,12 @@ struct RandomShuffleQueueOptions : QueueOptions {
   std::uint64_t seed = 0;  ///< the same seed and the same elements give the same order
 };
 
+QueueKind random_shuffle_kind(const RandomShuffleQueueOptions& options);
+
 /// A queue that gives out a random one of its elements.
+///
+/// A dequeue takes elements one by one as they come, each above the floor, so it may ask for
+/// more than the capacity: room for one element above the floor is all it needs.
 Queue::behavior_type random_shuffle_queue(Queue::stateful_pointer<QueueState> self,
                                           RandomShuffleQueueOptions options);
 

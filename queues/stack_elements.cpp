@@ -34,15 +34,22 @@ Tensor stack_component(std::span<const Element> elements, std::size_t component)
 
 TensorList stack_elements(std::span<const Element> elements) {
   if (elements.empty()) return {};
+  check_widths(elements);
   const auto width = elements[0].size();
-  for (const auto& element : elements)
-    if (element.size() != width)
-      fail(Code::invalid_argument, "elements of one batch have ", element.size(), " and ", width,
-           " components");
   TensorList components;
   components.reserve(width);
-  for (std::size_t c = 0; c < width; ++c) components.push_back(stack_component(elements, c));
+  for (std::size_t c = 0; c < width; ++c)
+    components.push_back(elements.size() == 1
+                             ? elements[0][c].reshape(elements[0][c].shape().with_first(1))
+                             : stack_component(elements, c));
   return components;
+}
+
+void check_widths(std::span<const Element> elements) {
+  for (const auto& element : elements)
+    if (element.size() != elements[0].size())
+      fail(Code::invalid_argument, "elements of one batch have ", element.size(), " and ",
+           elements[0].size(), " components");
 }
 
 std::uint64_t byte_size(const Element& element) {

@@ -46,15 +46,32 @@ void copy_corner(const Tensor& from, const Shape& into, int axis, const std::byt
     copy_corner(from, into, axis + 1, source, target, inner);
 }
 
+Tensor filled(DType dtype, const Shape& shape, const ElementPadding& padding,
+              std::size_t component) {
+  if (padding.exact.empty()) {
+    const auto value = padding.values.empty()       ? 0
+                       : padding.values.size() == 1 ? padding.values[0]
+                                                    : padding.values.at(component);
+    return dtype == DType::string ? Tensor(dtype, shape) : Tensor::filled(dtype, shape, value);
+  }
+  const auto& value = padding.exact.at(component);
+  Tensor block(dtype, shape);
+  if (dtype == DType::string) {
+    std::ranges::fill(block.write<std::string>(), value.read<std::string>()[0]);
+  } else {
+    auto* to = block.mutable_data();
+    for (const auto* end = to + block.byte_size(); to < end; to += size_of(dtype))
+      std::memcpy(to, value.data(), size_of(dtype));
+  }
+  return block;
+}
+
 }  // namespace
 
 TensorList stack_padded(std::span<const Element> elements, const ElementPadding& padding) {
   if (elements.empty()) return {};
   const auto width = elements[0].size();
-  for (const auto& element : elements)
-    if (element.size() != width)
-      fail(Code::invalid_argument, "elements of one batch have ", element.size(), " and ", width,
-           " components");
+  check_widths(elements);
   const auto rows = static_cast<std::int64_t>(elements.size());
   std::vector<Shape> shapes;
   std::uint64_t bytes = 0;
@@ -76,11 +93,7 @@ TensorList stack_padded(std::span<const Element> elements, const ElementPadding&
   for (std::size_t c = 0; c < width; ++c) {
     const auto& shape = shapes[c];
     const auto dtype = elements[0][c].dtype();
-    const auto value = padding.values.empty()       ? 0
-                       : padding.values.size() == 1 ? padding.values[0]
-                                                    : padding.values.at(c);
-    auto stacked = dtype == DType::string ? Tensor(dtype, shape.with_first(rows))
-                                          : Tensor::filled(dtype, shape.with_first(rows), value);
+    auto stacked = filled(dtype, shape.with_first(rows), padding, c);
     const auto row = static_cast<std::size_t>(shape.volume()) * size_of(dtype);
     auto* target = stacked.mutable_data();
     for (const auto& element : elements) {

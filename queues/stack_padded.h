@@ -12,11 +12,14 @@ namespace troupe {
 struct ElementPadding {
   std::vector<double> values;  ///< what fills up each component; one for all, or one each
   std::uint64_t most_bytes = std::uint64_t{1} << 30;  ///< of the padded batch
+  /// Instead of `values`, for strings and for integers that a double cannot hold: a scalar
+  /// for each component, of its dtype.
+  TensorList exact{};
 };
 
 /// Puts elements on top of each other as stack_elements does, after filling each up,
 /// behind its last value along every axis, to the largest extents of the batch.
-/// Strings are filled up with empty ones.
+/// Strings are filled up with empty ones, unless the padding is exact.
 ///
 /// Throws invalid_argument, naming the component, unless all elements have the same
 /// number of components, dtypes and ranks, and resource_exhausted for a batch that

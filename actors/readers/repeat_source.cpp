@@ -2,21 +2,10 @@
 
 #include <utility>
 
+#include "troupe/actors/readers/epoch_order.h"
 #include "troupe/ops/error.h"
-#include "troupe/ops/random.h"
 
 namespace troupe {
-namespace {
-
-std::vector<std::size_t> shuffled(std::size_t count, std::uint64_t seed, std::uint64_t epoch) {
-  auto order = file_order({}, count);
-  RandomStream random(seed_for(seed, "file order"), epoch);
-  for (std::size_t i = count; i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
-  return order;
-}
-
-}  // namespace
-
 RepeatSource::RepeatSource(std::unique_ptr<RecordSource> source, RepeatOptions options)
     : source_(std::move(source)), options_(options) {
   if (options_.epochs < 1 && options_.epochs != RepeatOptions::kForever)
@@ -29,7 +18,7 @@ void RepeatSource::start_epoch(std::uint64_t epoch) {
   epoch_ = epoch;
   any_ = false;
   if (options_.shuffle_files)
-    source_->restart(shuffled(source_->file_count(), options_.seed, epoch));
+    source_->restart(epoch_order(source_->file_count(), options_.seed, epoch));
   else
     source_->restart({});
 }

@@ -10,7 +10,8 @@ namespace troupe {
 
 Troupe::Troupe(ThreadBudget budget)
     : config_(std::make_unique<SystemConfig>(budget)),
-      system_(std::make_unique<caf::actor_system>(*config_)) {}
+      system_(std::make_unique<caf::actor_system>(*config_)),
+      shared_(std::make_unique<SharedQueues>(*system_)) {}
 
 Troupe::~Troupe() {
   if (!system_) return;
@@ -51,6 +52,8 @@ std::vector<std::string> Troupe::stop(std::chrono::milliseconds deadline) {
   std::map<caf::actor_addr, std::string> alive;
   {
     caf::scoped_actor self{*system_};
+    for (const auto& queue : shared_->list()) add("shared queue " + queue.name.name, queue.actor);
+    shared_.reset();
     for (const auto& [name, actor] : members_) {
       alive[actor.address()] = name;
       self->monitor(actor);

@@ -16,6 +16,7 @@
 #include "troupe/actors/topology/topology.h"
 #include "troupe/messages/fault.h"
 #include "troupe/messages/system_config.h"
+#include "troupe/queues/shared_queues.h"
 
 namespace troupe {
 
@@ -29,6 +30,9 @@ class Troupe {
   Troupe& operator=(const Troupe&) = delete;
 
   caf::actor_system& system() { return *system_; }
+
+  /// The queues that several topologies in this troupe find by name. Any thread may ask.
+  SharedQueues& shared() { return *shared_; }
 
   /// Spawns an actor and gives it a name, for messages about it; the thread of a
   /// detached one is called like it.
@@ -128,6 +132,7 @@ class Troupe {
 
   std::unique_ptr<SystemConfig> config_;
   std::unique_ptr<caf::actor_system> system_;
+  std::unique_ptr<SharedQueues> shared_;
   std::vector<std::pair<std::string, caf::actor>> members_;
   Topology topology_;
   std::vector<caf::actor> observed_;

@@ -28,8 +28,7 @@ test::QueueDriver buckets(bool keep = true, std::int64_t capacity = 20, std::int
   return test::QueueDriver(
       options,
       std::make_unique<BucketStore>(two_buckets(keep), floor,
-                                    floor > 0 ? std::optional<std::uint64_t>(1) : std::nullopt),
-      "BucketQueue");
+                                    floor > 0 ? std::optional<std::uint64_t>(1) : std::nullopt));
 }
 
 TEST(BucketQueue, GivesElementsOfLikeLengthsTogether) {
@@ -149,7 +148,8 @@ TEST_F(BucketQueueActor, AnswersALengthThatCannotBeTaken) {
   const Queue queue = spawn(bucket_queue, options);
   const auto answer =
       ask<caf::ok_atom>(queue, enqueue_atom_v, test::block_of({1}), EnqueueOptions{});
-  EXPECT_EQ(answer->words(), "invalid argument: it has no length");
+  EXPECT_EQ(answer->words(),
+            "invalid argument: BucketQueue 'queue': element 0 of the block: it has no length");
 }
 
 TEST(PaddedBatches, FillUpEveryAxis) {

@@ -178,6 +178,30 @@ TEST_F(QueueActor, DoesNotLetAStrangerDetach) {
   EXPECT_EQ(code_of(detach(client())->fault), Code::failed_precondition);
 }
 
+TEST_F(QueueActor, ClosesInTimeAndNamesTheActorsThatItGaveUp) {
+  enqueue({1, 2, 3});
+  const auto writer = client();
+  const auto block =
+      ask_as<caf::ok_atom>(writer, queue, enqueue_atom_v, test::block_of({4, 5}), EnqueueOptions{});
+  const auto closing =
+      ask<caf::ok_atom>(queue, caf::close_atom_v, CloseRequest{false, {}, milliseconds(20)});
+  EXPECT_TRUE(closing->pending());
+  advance(milliseconds(20));
+  EXPECT_EQ(code_of(block->fault), Code::cancelled);
+  EXPECT_EQ(code_of(closing->fault), Code::deadline_exceeded);
+  EXPECT_THAT(closing->words(), HasSubstr(text("(of actors ", writer.id(), ")")));
+}
+
+TEST_F(QueueActor, IsClosedFromTheStartWhenItsOptionsAreWrong) {
+  auto wrong = options();
+  wrong.capacity = 0;
+  queue = spawn(fifo_queue, wrong);
+  EXPECT_THAT(dequeue(1)->words(),
+              StartsWith("invalid argument: FIFOQueue 'examples': capacity is 0"));
+  EXPECT_THAT(enqueue({1})->words(), HasSubstr("capacity is 0"));
+  EXPECT_TRUE(status().closed);
+}
+
 TEST_F(QueueActor, AnswersEverybodyWhenItEnds) {
   const auto reader = dequeue(5);
   const auto writer = enqueue({1, 2, 3});

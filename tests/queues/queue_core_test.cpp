@@ -99,7 +99,29 @@ TEST(QueueCoreSpec, CountsComponents) {
   auto options = holding(3);
   options.components = {{"image", {DType::float32, {2}}}, {"label", {DType::int64, {}}}};
   test::QueueDriver queue(options);
-  EXPECT_THAT(queue.enqueue({1})->words(), HasSubstr("has 1 components, but 2 are needed"));
+  EXPECT_THAT(queue.enqueue({1})->words(),
+              HasSubstr("element 0 of the block has 1 component, but needs 2: 'image' float32 [2], "
+                        "'label' int64 []"));
+}
+
+TEST(QueueCoreSpec, RefusesAnElementWithoutComponents) {
+  test::QueueDriver queue(holding(3));
+  EXPECT_THAT(queue.enqueue_block(ElementBlock{0, {{}}})->words(),
+              HasSubstr("has 0 components, but needs at least 1"));
+}
+
+TEST(QueueCoreSpec, LeavesARowForTheBatch) {
+  test::QueueDriver queue(holding(3));
+  const Tensor full(DType::int64, {1, 1, 1, 1, 1, 1, 1, 1});
+  EXPECT_THAT(queue.enqueue_block(ElementBlock{0, {{full}}})->words(), HasSubstr("has 8 axes"));
+}
+
+TEST(QueueCoreSpec, LearnsNothingFromABlockThatItRefuses) {
+  test::QueueDriver queue(holding(3));
+  const Tensor pair = Tensor::of<std::int64_t>({2}, {1, 2});
+  EXPECT_EQ(queue.enqueue_block(ElementBlock{0, {{pair}, test::number(1)}})->code(),
+            Code::invalid_argument);
+  EXPECT_EQ(queue.enqueue({1})->code(), Code::ok);
 }
 
 TEST(QueueCoreSpec, GivesElementsOfOpenShapeOneAtATimeOnly) {
@@ -108,6 +130,9 @@ TEST(QueueCoreSpec, GivesElementsOfOpenShapeOneAtATimeOnly) {
   test::QueueDriver queue(options);
   queue.enqueue_block(ElementBlock{0, {{Tensor::of<std::int64_t>({2}, {7, 8})}}});
   EXPECT_EQ(queue.dequeue(2)->code(), Code::invalid_argument);
+  EXPECT_THAT(queue.dequeue(2, true)->words(),
+              HasSubstr("requires the components to have specified shapes, but component 0 'text' "
+                        "is int64 [?]"));
   EXPECT_THAT(*queue.dequeue(1)->value, ElementsAre(7, 8));
 }
 
@@ -302,6 +327,30 @@ TEST_F(QueueCoreTest, MeasuresHowLongItWasFullAndEmpty) {
   EXPECT_EQ(queue.core.status().blocked_on_full, milliseconds(7));
 }
 
+TEST_F(QueueCoreTest, ClosesInTimeAndSaysWhoWasStillWaiting) {
+  queue.enqueue({1, 2, 3, 4, 5});
+  const auto patient = queue.close();
+  const auto close = queue.close(false, {}, milliseconds(50));
+  const auto late = queue.enqueue({6});
+  EXPECT_EQ(queue.core.next_deadline(), queue.now + milliseconds(50));
+  queue.advance(milliseconds(50));
+  EXPECT_EQ(close->code(), Code::deadline_exceeded);
+  EXPECT_THAT(close->words(), HasSubstr("FIFOQueue 'q' has been closed, but after 50 ms there was "
+                                        "no room yet for 2 elements of 1 enqueues"));
+  EXPECT_EQ(patient->code(), Code::ok) << "closed it is";
+  EXPECT_EQ(late->code(), Code::cancelled);
+  EXPECT_TRUE(queue.core.status().closed);
+  EXPECT_THAT(*queue.dequeue(3)->value, ElementsAre(1, 2, 3));
+}
+
+TEST_F(QueueCoreTest, ClosesWithoutAWordWhenNobodyIsLeftWaitingInTime) {
+  const auto block = queue.enqueue({1, 2, 3, 4}, {.timeout = milliseconds(50)});
+  const auto close = queue.close(false, {}, milliseconds(50));
+  queue.advance(milliseconds(50));
+  EXPECT_EQ(block->code(), Code::deadline_exceeded);
+  EXPECT_EQ(close->code(), Code::ok);
+}
+
 // ---- bytes -----------------------------------------------------------------------------------
 
 class QueueBytes : public ::testing::Test {
@@ -328,8 +377,9 @@ TEST_F(QueueBytes, RefuseAnElementThatIsLargerThanTheQueue) {
 }
 
 TEST_F(QueueBytes, ReportABoundThatTheFloorMakesImpossible) {
-  test::QueueDriver queue(bytes(16), std::make_unique<RandomShuffleStore>(5, 0),
-                          "RandomShuffleQueue");
+  RandomShuffleQueueOptions floor;
+  floor.min_after_dequeue = 5;
+  test::QueueDriver queue(bytes(16), random_shuffle_kind(floor));
   const auto block = queue.enqueue({1, 2, 3});
   EXPECT_EQ(block->code(), Code::resource_exhausted) << "two fit, but none may leave before five";
   EXPECT_THAT(block->words(), HasSubstr("keeps the last 5 (min_after_dequeue)"));

@@ -7,16 +7,26 @@
 #include <set>
 
 #include "queues/queue_driver.h"
+#include "troupe/queues/padding_fifo_queue.h"
+#include "troupe/queues/priority_queue.h"
 
 namespace troupe {
 namespace {
 
-/// What a queue must do, told as simply as possible: a FIFO queue of numbers that
-/// is tried again from the start after each step. For a shuffle queue the order of
-/// the numbers is not compared, only who gets how many and when.
+enum class Kind { fifo, random_shuffle, padding_fifo, priority };
+
+/// The priority of a number: few of them, so that many are equal.
+std::int64_t priority(std::int64_t value) { return value * 7919 % 5 - 2; }
+/// How often a number stands in its element of a padding queue.
+std::int64_t length(std::int64_t value) { return value % 4; }
+
+/// What a queue must do, told as simply as possible: a queue of numbers that is tried
+/// again from the start after each step. For a shuffle queue the order of the numbers is
+/// not compared, only who gets how many and when.
 class ModelQueue {
  public:
-  ModelQueue(std::int64_t capacity, std::int64_t floor) : capacity_(capacity), floor_(floor) {}
+  ModelQueue(Kind kind, std::int64_t capacity, std::int64_t floor)
+      : kind_(kind), capacity_(capacity), floor_(floor) {}
 
   struct Enqueue {
     int id;
@@ -40,6 +50,9 @@ class ModelQueue {
   }
   void dequeue(Dequeue request) {
     if (request.count == 0) return answer(request.id, true);
+    if (kind_ == Kind::priority && !closed_ && !request.up_to &&
+        static_cast<std::int64_t>(request.count) > capacity_)
+      return answer(request.id, false);
     dequeues_.push_back(std::move(request));
     settle();
   }
@@ -85,7 +98,17 @@ class ModelQueue {
   bool step() {
     if (!enqueues_.empty() && step_enqueue(enqueues_.front())) return true;
     if (enqueues_.empty() && closing_ && !closed_) return closed_ = true;
-    return !dequeues_.empty() && step_dequeue(dequeues_.front());
+    if (dequeues_.empty()) return false;
+    if (step_dequeue(dequeues_.front())) return true;
+    return kind_ == Kind::priority && !enqueues_.empty() && break_jam(dequeues_.front());
+  }
+  /// The first enqueue has no room, and the first dequeue waits for more.
+  bool break_jam(Dequeue& head) {
+    answer(head.id, head.up_to);
+    if (head.up_to) given[head.id] = {values_.begin(), values_.end()};
+    if (head.up_to) values_.clear();
+    dequeues_.pop_front();
+    return true;
   }
   bool step_enqueue(Enqueue& head) {
     const auto needed = head.atomic ? static_cast<std::int64_t>(head.values.size()) : 1;
@@ -96,7 +119,7 @@ class ModelQueue {
       return true;
     }
     for (std::int64_t i = 0; i < needed; ++i) {
-      values_.push_back(head.values.front());
+      put(head.values.front());
       head.values.erase(head.values.begin());
     }
     if (head.values.empty()) {
@@ -105,11 +128,19 @@ class ModelQueue {
     }
     return true;
   }
+  void put(std::int64_t value) {
+    auto place = values_.end();
+    if (kind_ == Kind::priority)
+      place = std::ranges::upper_bound(values_, priority(value), {}, priority);
+    values_.insert(place, value);
+  }
   bool step_dequeue(Dequeue& head) {
-    if (head.taken.size() < head.count && size() > (closed_ ? 0 : floor_)) {
+    const bool apart = kind_ == Kind::priority && head.taken.empty() && !closed_;
+    if (apart && size() < static_cast<std::int64_t>(head.count)) return false;
+    while (head.taken.size() < head.count && size() > (closed_ ? 0 : floor_)) {
       head.taken.push_back(values_.front());
       values_.pop_front();
-      if (head.taken.size() < head.count) return true;
+      if (kind_ != Kind::priority && head.taken.size() < head.count) return true;
     }
     const bool granted =
         head.taken.size() == head.count || (closed_ && head.up_to && !head.taken.empty());
@@ -123,6 +154,7 @@ class ModelQueue {
     return true;
   }
 
+  Kind kind_;
   std::int64_t capacity_;
   std::int64_t floor_;
   std::deque<std::int64_t> values_;
@@ -135,13 +167,13 @@ class ModelQueue {
 /// A real queue and its model, given the same random requests.
 class Duel {
  public:
-  Duel(std::uint32_t seed, bool shuffle)
-      : shuffle_(shuffle),
+  Duel(std::uint32_t seed, Kind kind)
+      : kind_(kind),
         random_(seed),
         capacity_(1 + below(12)),
-        floor_(shuffle ? below(static_cast<int>(capacity_)) : 0),
-        model_(capacity_, floor_),
-        queue_(options(), store(seed), shuffle ? "RandomShuffleQueue" : "FIFOQueue") {}
+        floor_(kind == Kind::random_shuffle ? below(static_cast<int>(capacity_)) : 0),
+        model_(kind, capacity_, floor_),
+        queue_(options(), queue_kind(seed)) {}
 
   void run(int steps) {
     for (int i = 0; i < steps && !::testing::Test::HasFailure(); ++i) {
@@ -159,11 +191,34 @@ class Duel {
   QueueOptions options() const {
     QueueOptions options;
     options.capacity = capacity_;
+    if (kind_ == Kind::padding_fifo) {
+      options.components = {{"", {DType::int64, {Shape::kUnknown}}}};
+      options.padding = ElementPadding{{kPad}};
+    }
     return options;
   }
-  std::unique_ptr<ElementStore> store(std::uint32_t seed) const {
-    if (shuffle_) return std::make_unique<RandomShuffleStore>(floor_, seed);
-    return std::make_unique<FifoStore>();
+  QueueKind queue_kind(std::uint32_t seed) const {
+    RandomShuffleQueueOptions shuffling;
+    shuffling.min_after_dequeue = floor_;
+    shuffling.seed = seed;
+    switch (kind_) {
+      case Kind::random_shuffle:
+        return random_shuffle_kind(shuffling);
+      case Kind::padding_fifo:
+        return padding_fifo_kind();
+      case Kind::priority:
+        return priority_kind({});
+      case Kind::fifo:
+        break;
+    }
+    return fifo_kind();
+  }
+  Element element(std::int64_t value) const {
+    if (kind_ == Kind::priority)
+      return {Tensor::scalar<std::int64_t>(priority(value)), Tensor::scalar<std::int64_t>(value)};
+    if (kind_ == Kind::padding_fifo)
+      return {Tensor::filled(DType::int64, {length(value)}, static_cast<double>(value))};
+    return test::number(value);
   }
 
   void act() {
@@ -181,8 +236,10 @@ class Duel {
     ModelQueue::Enqueue request{next_id_++, {}, below(4) == 0, deadline()};
     for (int i = below(2 * static_cast<int>(capacity_)); i > 0; --i)
       request.values.push_back(next_value_++);
+    ElementBlock block;
+    for (const auto value : request.values) block.elements.push_back(element(value));
     enqueues_[request.id] =
-        queue_.enqueue(request.values, {.atomic = request.atomic, .timeout = timeout_});
+        queue_.enqueue_block(std::move(block), {.atomic = request.atomic, .timeout = timeout_});
     sent_.insert(request.values.begin(), request.values.end());
     model_.enqueue(request);
   }
@@ -229,30 +286,47 @@ class Duel {
         continue;
       }
       EXPECT_EQ(!outcome->error, expected->second) << outcome->words();
-      if (outcome->value && !outcome->value->empty()) take(id, *outcome->value);
+      if (outcome->value && !model_.given[id].empty()) take(id, *outcome->value);
       i = dequeues_.erase(i);
     }
     std::erase_if(enqueues_, [](const auto& entry) { return !entry.second->pending(); });
   }
   void take(int id, const std::vector<std::int64_t>& values) {
-    EXPECT_EQ(values.size(), model_.given[id].size());
-    if (!shuffle_) {
-      EXPECT_EQ(values, model_.given[id]);
+    const auto& expected = model_.given[id];
+    if (kind_ == Kind::padding_fifo) {
+      EXPECT_EQ(values, padded(expected));
+    } else if (kind_ == Kind::random_shuffle) {
+      EXPECT_EQ(values.size(), expected.size());
+    } else {
+      EXPECT_EQ(values, expected);
     }
-    for (const auto value : values) EXPECT_EQ(sent_.erase(value), 1u) << value << " came twice";
+    for (const auto value : kind_ == Kind::padding_fifo ? expected : values)
+      EXPECT_EQ(sent_.erase(value), 1u) << value << " came twice";
+  }
+  /// The rows of a batch of these numbers.
+  static std::vector<std::int64_t> padded(const std::vector<std::int64_t>& numbers) {
+    const auto width = length(*std::ranges::max_element(numbers, {}, length));
+    std::vector<std::int64_t> rows;
+    for (const auto number : numbers)
+      for (std::int64_t i = 0; i < width; ++i) rows.push_back(i < length(number) ? number : kPad);
+    return rows;
   }
   void take_the_rest() {
     const auto left = queue_.core.status().size;
     if (left == 0) return;
     const auto rest = queue_.dequeue(left);
     ASSERT_TRUE(rest->value) << rest->words();
-    for (const auto value : *rest->value) EXPECT_EQ(sent_.erase(value), 1u);
+    if (kind_ != Kind::padding_fifo) {
+      for (const auto value : *rest->value) EXPECT_EQ(sent_.erase(value), 1u);
+    }
     const auto s = queue_.core.status();
     EXPECT_EQ(s.enqueued, s.dequeued) << "nothing that went in is lost";
     EXPECT_EQ(s.bytes, 0u);
   }
 
-  bool shuffle_;
+  static constexpr std::int64_t kPad = -1;
+
+  Kind kind_;
   std::mt19937 random_;
   std::int64_t capacity_;
   std::int64_t floor_;
@@ -267,9 +341,25 @@ class Duel {
   std::set<std::int64_t> sent_;  // and not yet given out
 };
 
-class QueueModel : public ::testing::TestWithParam<bool> {};
-INSTANTIATE_TEST_SUITE_P(Kinds, QueueModel, ::testing::Bool(),
-                         [](const auto& kind) { return kind.param ? "RandomShuffle" : "Fifo"; });
+std::string name_of(const ::testing::TestParamInfo<Kind>& info) {
+  switch (info.param) {
+    case Kind::random_shuffle:
+      return "RandomShuffle";
+    case Kind::padding_fifo:
+      return "PaddingFifo";
+    case Kind::priority:
+      return "Priority";
+    case Kind::fifo:
+      break;
+  }
+  return "Fifo";
+}
+
+class QueueModel : public ::testing::TestWithParam<Kind> {};
+INSTANTIATE_TEST_SUITE_P(Kinds, QueueModel,
+                         ::testing::Values(Kind::fifo, Kind::random_shuffle, Kind::padding_fifo,
+                                           Kind::priority),
+                         name_of);
 
 TEST_P(QueueModel, AgreesWithTheQueueOnRandomRequests) {
   for (std::uint32_t seed = 0; seed < 200; ++seed) {

@@ -9,6 +9,7 @@
 #include "queues/queue_driver.h"
 #include "support/actor_test.h"
 #include "troupe/ops/error.h"
+#include "troupe/queues/random_shuffle_store.h"
 
 namespace troupe {
 namespace {
@@ -17,11 +18,12 @@ using ::testing::ElementsAre;
 using ::testing::UnorderedElementsAre;
 
 test::QueueDriver shuffle(std::int64_t capacity, std::int64_t floor, std::uint64_t seed = 1) {
-  QueueOptions options;
+  RandomShuffleQueueOptions options;
   options.name = "q";
   options.capacity = capacity;
-  return test::QueueDriver(options, std::make_unique<RandomShuffleStore>(floor, seed),
-                           "RandomShuffleQueue");
+  options.min_after_dequeue = floor;
+  options.seed = seed;
+  return test::QueueDriver(options, random_shuffle_kind(options));
 }
 
 std::vector<std::int64_t> one_to(std::int64_t n) {

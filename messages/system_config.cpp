@@ -38,7 +38,11 @@ SystemConfig::SystemConfig(ThreadBudget budget) {
                          line += ": " + context.get_as<std::string>(0);
                        return line;
                      });
-  set("scheduler.max-threads", static_cast<std::size_t>(budget.resolved().inter_op));
+  const auto workers = budget.resolved().inter_op;
+  set("scheduler.max-threads", static_cast<std::size_t>(workers));
+  // Workers that steal take the newest job first, and only thieves take the oldest: with a
+  // single worker, actors that keep each other busy would leave no turn to anybody else.
+  if (workers == 1) set("scheduler.policy", caf::atom("sharing"));
   // An idle worker looks for work of others every 50 us for a while, then waits
   // on a condition; it must not be deaf for long when a neighbour gets busy.
   set("work-stealing.relaxed-sleep-duration", caf::timespan{std::chrono::milliseconds{1}});

@@ -199,10 +199,10 @@ Batches::Running Batches::spawn(Troupe& troupe, const std::string& prefix,
   queueing.capacity_bytes = d.capacity_bytes();
   queueing.producers = d.ordered ? 1 : producers;
   for (const auto& spec : d.components) queueing.components.push_back({"", spec});
-  const auto names = d.branches[0].made();
-  for (std::size_t c = 0; c < std::min(names.size(), queueing.components.size()); ++c)
-    queueing.components[c].name = names[c].name;
-
+  if (d.branches[0].steps.empty()) {  // which may make something else of them
+    const auto made = d.branches[0].made();
+    for (std::size_t c = 0; c < made.size(); ++c) queueing.components[c].name = made[c].name;
+  }
   queueing.padding = d.padding;
   queueing.producer_patience = kProducerPatience;
   queueing.only_when_full = d.ordered && d.shuffled;

@@ -31,35 +31,22 @@ void end(Self self, const CloseReason& reason) {
       .then([](caf::ok_atom) {}, [](const caf::error&) {});
 }
 
-/// Passes on the block whose turn it is.
+/// Passes on all blocks whose turn it is. The queue keeps their order, and its answer
+/// goes to the decoder by itself.
 void pass_on(Self self) {
   auto& m = self->state;
-  if (m.enqueuing || m.end) return;
   const auto over = [](const Lane& lane) { return lane.ended() && lane.held.empty(); };
-  if (std::ranges::all_of(m.lanes, over)) return;
-  while (over(m.lanes[m.turn])) m.turn = (m.turn + 1) % m.lanes.size();
-  auto& lane = m.lanes[m.turn];
-  const auto first = lane.held.begin();
-  if (first == lane.held.end() || first->first != lane.next) return;
-  auto held = std::move(first->second);
-  lane.held.erase(first);
-  m.enqueuing = true;
-  self->request(m.queue, caf::infinite, enqueue_atom_v, std::move(held.block), held.options)
-      .then(
-          [self, promise = held.promise](caf::ok_atom) mutable {
-            auto& m = self->state;
-            m.enqueuing = false;
-            ++m.lanes[m.turn].next;
-            m.turn = (m.turn + 1) % m.lanes.size();
-            promise.deliver(caf::ok_atom_v);
-            pass_on(self);
-          },
-          [self, promise = held.promise](const caf::error& why) mutable {
-            self->state.enqueuing = false;
-            promise.deliver(why);
-            const auto error = to_error(why);
-            end(self, {error.code(), error.what()});
-          });
+  while (!m.end && !std::ranges::all_of(m.lanes, over)) {
+    while (over(m.lanes[m.turn])) m.turn = (m.turn + 1) % m.lanes.size();
+    auto& lane = m.lanes[m.turn];
+    const auto first = lane.held.begin();
+    if (first == lane.held.end() || first->first != lane.next) return;
+    auto held = std::move(first->second);
+    lane.held.erase(first);
+    ++lane.next;
+    m.turn = (m.turn + 1) % m.lanes.size();
+    held.promise.delegate(m.queue, enqueue_atom_v, std::move(held.block), held.options);
+  }
 }
 
 void leave(Self self, const CloseReason& reason) {

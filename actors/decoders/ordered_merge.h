@@ -44,8 +44,7 @@ struct OrderedMergeState {
   std::size_t turn = 0;  // whose block is the next
   std::map<caf::actor_addr, std::size_t> lane_of;
   bool joined = false;  // the queue knows us as a producer
-  bool enqueuing = false;
-  caf::error end;  // why no more blocks are taken
+  caf::error end;       // why no more blocks are taken
 };
 
 /// Stands in front of a queue and lets blocks in by their sequence numbers, from 0
@@ -54,8 +53,9 @@ struct OrderedMergeState {
 ///
 /// The decoders of one reader are a lane, and `decoders` says how many will attach
 /// in each. Lanes take turns, a block each, until they end. To the queue, the merge
-/// is one producer. At most one block for each decoder waits here, so the memory is
-/// bounded.
+/// is one producer. A block waits here or in the queue, one for each decoder, so the
+/// memory is bounded. When the queue refuses a block its decoder leaves, and that ends
+/// the merge.
 OrderedMerge::behavior_type ordered_merge(OrderedMerge::stateful_pointer<OrderedMergeState> self,
                                           Queue queue, std::vector<std::int64_t> decoders);
 

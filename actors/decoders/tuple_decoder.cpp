@@ -63,6 +63,10 @@ ElementBlock TupleDecoder::decode(const RecordBlock& block) {
   for (std::size_t i = 0; i < left_out.size(); ++i)
     if (!left_out[i]) std::swap(out.elements[kept++], out.elements[i]);
   if (!left_out.empty()) out.elements.resize(kept);
+  if (steps_.own_buffers)
+    for (auto& element : out.elements)
+      for (auto& tensor : element)
+        if (!tensor.unique()) tensor = tensor.clone();
   return out;
 }
 

@@ -15,6 +15,9 @@ struct ElementSteps {
   /// The most that the elements of one block may take; 0 for no bound. Elements whose
   /// size is not known before need one.
   std::uint64_t block_bytes = 0;
+  /// Whether each element has buffers of its own. Where elements leave in any order,
+  /// one that shares a buffer would keep it for all others.
+  bool own_buffers = false;
 };
 
 /// Turns blocks of records into blocks of elements: the tensors of stream 0, then

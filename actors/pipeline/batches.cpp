@@ -254,7 +254,8 @@ Batches::Running Batches::spawn(Troupe& troupe, const std::string& prefix,
     for (std::int64_t i = 0; i < lanes[lane]; ++i) {
       const auto decoder_title = text(prefix, "decoder ", number++);
       add(decoder_title,
-          troupe.spawn(decoder_title, decoder, reader, into, branch.decoder(bad, decoded_bytes)),
+          troupe.spawn(decoder_title, decoder, reader, into,
+                       branch.decoder(bad, decoded_bytes, d.shuffled || d.buckets.has_value())),
           lane);
       troupe.link(reader, running.decoders.back().second);
     }

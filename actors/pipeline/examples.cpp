@@ -17,14 +17,16 @@ Examples::Branch::Branch(std::shared_ptr<FeedState> f)
     : records({}, f->title()), feed(std::move(f)) {}
 
 std::vector<QueueComponent> Examples::Branch::made() const {
-  return feed ? feed->components() : decoder(nullptr, 0)->components();
+  return feed ? feed->components() : decoder(nullptr, 0, false)->components();
 }
 
 std::shared_ptr<TupleDecoder> Examples::Branch::decoder(const std::shared_ptr<BadRecords>& bad,
-                                                        std::uint64_t block_bytes) const {
+                                                        std::uint64_t block_bytes,
+                                                        bool own_buffers) const {
   std::vector<std::shared_ptr<RecordDecoder>> streams;
   for (const auto& factory : decoders) streams.push_back(factory());
-  return std::make_shared<TupleDecoder>(std::move(streams), bad, ElementSteps{steps, block_bytes});
+  return std::make_shared<TupleDecoder>(std::move(streams), bad,
+                                        ElementSteps{steps, block_bytes, own_buffers});
 }
 
 bool Examples::Description::varies() const {

@@ -69,6 +69,38 @@ TEST_F(PipelineMemory, StaysWithinTheBoundOfBytesWhereSizesVary) {
   EXPECT_LE(most_.load(), batches.memory_bound(1));
 }
 
+/// Gives all elements of a run rows of one tensor, as a fast decoder may.
+class SharingDecoder : public RecordDecoder {
+ public:
+  std::vector<QueueComponent> components() const override {
+    return {{"row", {DType::float32, {1000}}}};
+  }
+  void decode(const RecordRun&, std::size_t, Element& element) override {
+    element.push_back(Tensor(DType::float32, {1000}));
+  }
+  void decode_run(const RecordRun&, std::span<Element> elements, const Refuse&) override {
+    const auto count = static_cast<std::int64_t>(elements.size());
+    const Tensor rows(DType::float32, {count, 1000});
+    for (std::int64_t i = 0; i < count; ++i)
+      elements[static_cast<std::size_t>(i)].push_back(rows.row(i));
+  }
+};
+
+TEST_F(PipelineMemory, StaysWithinTheBoundWhereDecodersShareAndElementsLeaveInAnyOrder) {
+  const auto note_it = [this](const Element&) {
+    note();
+    return true;
+  };
+  const auto batches = test::listed(test::numbers_below(6000), 50)
+                           .decode({[] { return std::make_shared<SharingDecoder>(); }},
+                                   {.decoders = 2, .block_records = 50})
+                           .filter(note_it)
+                           .shuffle({.capacity = 300, .min_after_dequeue = 200})
+                           .batch(20, Remainder::keep);
+  EXPECT_EQ(read(batches), 6000);
+  EXPECT_LE(most_.load(), batches.memory_bound(1));
+}
+
 TEST_F(PipelineMemory, IsGivenBackWhenAPipelineStopsHalfWay) {
   {
     BatchIterator iterator(examples([](std::int64_t) { return 1000; }, {DType::float32, {1000}})

@@ -86,7 +86,7 @@ class HostileFiles : public ::testing::TestWithParam<Format> {
 
 TEST_P(HostileFiles, AreReadOrRefusedWhenTheyAreRandom) {
   std::mt19937 random(1);
-  for (int round = 0; round < 300; ++round) {
+  for (int round = 0; round < 60; ++round) {
     std::string bytes(random() % 400, '\0');
     for (auto& c : bytes) c = static_cast<char>(random());
     for (const auto compression : {Compression::none, Compression::gzip, Compression::zlib}) {
@@ -100,7 +100,7 @@ TEST_P(HostileFiles, AreReadOrRefusedWhenTheyAreRandom) {
 TEST_P(HostileFiles, AreReadAsFarAsTheyGoWhenTheyAreCutShort) {
   const auto bytes = good_bytes();
   std::size_t most = 0;
-  for (std::size_t size = 0; size <= bytes.size(); ++size) {
+  for (std::size_t size = 0; size <= bytes.size(); size += 5) {
     const auto count = read(bytes.substr(0, size), Compression::none);
     if (std::string_view(GetParam().name) != "WholeFiles") {
       EXPECT_GE(count, most);
@@ -108,7 +108,7 @@ TEST_P(HostileFiles, AreReadAsFarAsTheyGoWhenTheyAreCutShort) {
     most = count;
   }
   const auto gzip = test::compressed(bytes, true);
-  for (std::size_t size = 0; size <= gzip.size(); ++size)
+  for (std::size_t size = 0; size <= gzip.size(); size += 3)
     read(gzip.substr(0, size), Compression::gzip);
 }
 
@@ -118,7 +118,7 @@ TEST_P(HostileFiles, AreReadOrRefusedWhenBitsHaveFlipped) {
     const auto bytes = compression == Compression::none
                            ? good_bytes()
                            : test::compressed(good_bytes(), compression == Compression::gzip);
-    for (int round = 0; round < 300; ++round) {
+    for (int round = 0; round < 60; ++round) {
       auto damaged = bytes;
       for (auto flips = 1 + random() % 3; flips > 0; --flips)
         damaged[random() % damaged.size()] ^= static_cast<char>(1u << random() % 8);

@@ -294,7 +294,7 @@ TEST_P(SourcePositions, GiveTheSameRecordsInBlocksOfAnySize) {
 TEST_P(SourcePositions, AreRefusedOrReadWhateverTheySay) {
   std::mt19937 random(17);
   const auto position = make()->position();
-  for (int round = 0; round < 300; ++round) {
+  for (int round = 0; round < 60; ++round) {
     auto wrong = position;
     for (auto& stream : wrong.streams) {
       const auto odd = [&](std::uint64_t value) -> std::uint64_t {

@@ -75,11 +75,10 @@ struct ListReaderState {
     RecordRun run;
     std::string bytes;
     const auto padding = has(Flaw::crowds_its_buffer) ? 0 : kRecordPadding;
-    while (run.count() < count && next + run.count() < options.records.size() &&
-           (run.count() == 0 || bytes.size() < limits.bytes) &&
-           next + run.count() != options.damaged) {
+    for (auto i = next; i < options.records.size() && i != options.damaged; ++i) {
+      if (run.count() == count || (run.count() > 0 && bytes.size() >= limits.bytes)) break;
       run.begins.push_back(static_cast<std::uint32_t>(padding + bytes.size()));
-      bytes += options.records[next + run.count()];
+      bytes += options.records[i];
       run.ends.push_back(static_cast<std::uint32_t>(padding + bytes.size()));
     }
     run.bytes = record_buffer(bytes.size());

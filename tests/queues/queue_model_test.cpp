@@ -94,12 +94,16 @@ class ModelQueue {
     while (step()) {
     }
   }
-  /// The smallest thing that can happen next; false when nothing can.
+  /// The smallest thing that can happen next; false when nothing can. Once a dequeue has
+  /// been served, those behind it are tried before more elements come in.
   bool step() {
+    if (serving_ && !dequeues_.empty() && step_dequeue(dequeues_.front())) return true;
+    serving_ = false;
     if (!enqueues_.empty() && step_enqueue(enqueues_.front())) return true;
     if (enqueues_.empty() && closing_ && !closed_) return closed_ = true;
     if (dequeues_.empty()) return false;
-    if (step_dequeue(dequeues_.front())) return true;
+    serving_ = step_dequeue(dequeues_.front());
+    if (serving_) return true;
     return kind_ == Kind::priority && !enqueues_.empty() && break_jam(dequeues_.front());
   }
   /// The first enqueue has no room, and the first dequeue waits for more.
@@ -162,6 +166,7 @@ class ModelQueue {
   std::deque<Dequeue> dequeues_;
   bool closing_ = false;
   bool closed_ = false;
+  bool serving_ = false;
 };
 
 /// A real queue and its model, given the same random requests.

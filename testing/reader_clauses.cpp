@@ -147,7 +147,14 @@ void survives_askers(Scene& scene) {
     // The block on its way to the dead is gone with it, and no other.
     const auto missing = all.records.size() - std::min(all.records.size(), rest.records.size());
     if (missing > 1) scene.fail("when one asker died, ", missing, " blocks were lost");
-    expect_rest(scene, "the records after the death of an asker", rest, all, missing);
+    auto served = all;
+    if (missing == 1) {
+      const auto lost_one = static_cast<std::ptrdiff_t>(
+          std::ranges::mismatch(rest.places, all.places).in2 - all.places.begin());
+      served.records.erase(served.records.begin() + lost_one);
+      served.places.erase(served.places.begin() + lost_one);
+    }
+    expect_rest(scene, "the records after the death of an asker", rest, served, 0);
   }
 }
 

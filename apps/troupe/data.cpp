@@ -74,10 +74,11 @@ void print_stage(Troupe& troupe, const char* name, const Handles& actors) {
     return 100.0 * static_cast<double>(part.count()) / static_cast<double>(total.count());
   };
   fmt::print(
-      "{} {}: {} records, {} bytes; busy {:.0f} %, waiting {:.0f} % for input, {:.0f} % for "
+      "{} {}{}: {} records, {} bytes; busy {:.0f} %, waiting {:.0f} % for input, {:.0f} % for "
       "output\n",
-      actors.size(), name, with_commas(sum.records), with_commas(sum.bytes), percent(sum.busy),
-      percent(sum.waiting_for_input), percent(sum.waiting_for_output));
+      actors.size(), name, actors.size() == 1 ? "" : "s", with_commas(sum.records),
+      with_commas(sum.bytes), percent(sum.busy), percent(sum.waiting_for_input),
+      percent(sum.waiting_for_output));
 }
 
 void print_plan(const Batches& batches) {
@@ -134,8 +135,8 @@ int run(const Arguments& a) {
         ": {} examples/s",
         with_commas(static_cast<std::uint64_t>(static_cast<double>(examples) / waited.count())));
   fmt::print("{}\n", end ? "; the data have ended" : "");
-  print_stage(troupe, "readers", running.readers);
-  print_stage(troupe, "decoders", running.decoders);
+  print_stage(troupe, "reader", running.readers);
+  print_stage(troupe, "decoder", running.decoders);
   return kExitOk;
 }
 

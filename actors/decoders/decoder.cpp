@@ -88,10 +88,13 @@ void advance(Self self) {
     ask(self);
     d.clock.enter(StageActivity::busy);
     try {
-      auto decoded = d.decoder->decode(block);
+      std::optional<Error> failure;
+      auto decoded = d.decoder->decode(block, failure);
       d.bytes = block.record_bytes();
       enqueue(self, std::move(decoded));
       d.clock.enter(StageActivity::waiting_for_output);
+      d.last_block = failure.has_value();
+      if (failure) throw *failure;
     } catch (...) {
       end(self, current_failure());
     }
@@ -99,8 +102,10 @@ void advance(Self self) {
   }
   d.clock.enter(d.enqueuing ? StageActivity::waiting_for_output : StageActivity::waiting_for_input);
   if (d.end) {
-    // The end of the data waits for what the queue is taking; a failure does not.
-    if (!d.enqueuing || code_of(d.end) != Code::out_of_range) finish(self);
+    // The end of the data waits for what the queue is taking, as does a bad record for
+    // those before it; other failures do not.
+    const bool patient = code_of(d.end) == Code::out_of_range || d.last_block;
+    if (!d.enqueuing || !patient) finish(self);
   } else if (!d.ahead && !d.asking) {
     ask(self);
   }
@@ -134,6 +139,7 @@ Decoder::behavior_type decoder(Self self, Reader reader, Queue queue,
         return self->state.started;
       },
       [self](stop_atom) {
+        self->state.last_block = false;
         end(self, fault(Code::cancelled, "the decoder has been stopped"));
         return caf::ok_atom_v;
       },

@@ -32,6 +32,7 @@ struct DecoderState {
   bool enqueuing = false;            // a block is on its way into the queue
   bool asking = false;               // for the next block
   std::optional<RecordBlock> ahead;  // the next block, while the one before is enqueued
+  bool last_block = false;           // which is on its way into the queue ends with a failure
   caf::error end;                    // no more blocks are to come, for this reason
 };
 

@@ -21,6 +21,13 @@ std::vector<QueueComponent> TupleDecoder::components() const {
 }
 
 ElementBlock TupleDecoder::decode(const RecordBlock& block) {
+  std::optional<Error> failure;
+  auto decoded = decode(block, failure);
+  if (failure) throw *failure;
+  return decoded;
+}
+
+ElementBlock TupleDecoder::decode(const RecordBlock& block, std::optional<Error>& failure) {
   if (block.streams.size() != streams_.size())
     fail(Code::invalid_argument, "the reader gives ", block.streams.size(),
          " streams of records, but there are decoders for ", streams_.size());
@@ -34,19 +41,25 @@ ElementBlock TupleDecoder::decode(const RecordBlock& block) {
   out.elements.resize(block.count());
   for (auto& element : out.elements) element.reserve(width_);
   std::vector<bool> left_out;
+  std::size_t end = block.count();  // of the records before the first failure
   const auto refuse = [&](std::size_t i, std::size_t stream, const Error& error) {
-    if (!bad_) throw error;
     left_out.resize(block.count());
-    if (left_out[i]) return;  // bad in a stream before this one, too
-    const auto& run = block.streams[stream];
-    bad_->skip(error, {run.begin(i), run.end(i)});
+    if (i >= end || left_out[i]) return;  // bad in a stream before this one, too
     left_out[i] = true;
+    try {
+      if (!bad_) throw error;
+      const auto& run = block.streams[stream];
+      bad_->skip(error, {run.begin(i), run.end(i)});
+    } catch (const Error& first) {
+      end = i;
+      failure = first;
+    }
   };
   for (std::size_t s = 0; s < streams_.size(); ++s)
     streams_[s]->decode_run(block.streams[s], out.elements,
                             [&](std::size_t i, const Error& error) { refuse(i, s, error); });
   if (!steps_.steps.empty())
-    for (std::size_t i = 0; i < block.count(); ++i) {
+    for (std::size_t i = 0; i < end; ++i) {
       if (!left_out.empty() && left_out[i]) continue;
       bool kept = false;
       try {
@@ -58,9 +71,10 @@ ElementBlock TupleDecoder::decode(const RecordBlock& block) {
       left_out.resize(block.count());
       left_out[i] = true;
     }
+  out.elements.resize(end);
   if (steps_.block_bytes > 0) check_size(block, out.elements, left_out);
   std::size_t kept = 0;
-  for (std::size_t i = 0; i < left_out.size(); ++i)
+  for (std::size_t i = 0; i < end && !left_out.empty(); ++i)
     if (!left_out[i]) std::swap(out.elements[kept++], out.elements[i]);
   if (!left_out.empty()) out.elements.resize(kept);
   if (steps_.own_buffers)

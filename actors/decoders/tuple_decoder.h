@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "troupe/actors/decoders/bad_records.h"
@@ -35,6 +36,9 @@ class TupleDecoder {
   /// Throws the errors of decoders and steps, invalid_argument when the block has not
   /// as many streams, and resource_exhausted when its elements are too large.
   ElementBlock decode(const RecordBlock& block);
+  /// The same, but a record that may not be left out ends the block: what came before it
+  /// is returned, and the error is in `failure`.
+  ElementBlock decode(const RecordBlock& block, std::optional<Error>& failure);
 
   /// BadRecords::report().
   std::string report() const { return bad_ ? bad_->report() : std::string(); }

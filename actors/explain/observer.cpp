@@ -38,7 +38,8 @@ void keep(ObserverState& s, Sample sample) {
 bool moved(const Sample& before, const Sample& after) {
   constexpr double kWorks = 0.2;  // of a CPU; threads that look for work need some too
   const auto activity = activity_between(before, after);
-  if (activity.cpu >= kWorks) return true;
+  // What other programs keep from the CPU does not stand still.
+  if (activity.cpu + activity.ready >= kWorks) return true;
   return std::any_of(activity.nodes.begin(), activity.nodes.end(), [](const auto& node) {
     constexpr double kNothing = 1e-6;
     return node.known && node.silent == 0 &&

@@ -4,6 +4,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -14,6 +15,7 @@
 #include "troupe/actors/topology/troupe.h"
 #include "troupe/messages/protocol.h"
 #include "troupe/ops/error.h"
+#include "usage_error.h"
 
 namespace troupe::cli {
 namespace {
@@ -128,13 +130,16 @@ int run(const Arguments& a) {
   }
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   if (end && end->code() != Code::out_of_range) throw *end;
-  fmt::print("{} batches, {} examples in {:.3f} s, of which {:.3f} s waiting for them", count,
-             with_commas(static_cast<std::uint64_t>(examples)), elapsed.count(), waited.count());
+  fmt::print("{} batch{}, {} examples in {:.3f} s, of which {:.3f} s waiting for them", count,
+             count == 1 ? "" : "es", with_commas(static_cast<std::uint64_t>(examples)),
+             elapsed.count(), waited.count());
   if (waited.count() > 0)
     fmt::print(
         ": {} examples/s",
         with_commas(static_cast<std::uint64_t>(static_cast<double>(examples) / waited.count())));
   fmt::print("{}\n", end ? "; the data have ended" : "");
+  if (end && std::string_view(end->what()).find("left out") != std::string_view::npos)
+    fmt::print("{}\n", end->what());
   print_stage(troupe, "reader", running.readers);
   print_stage(troupe, "decoder", running.decoders);
   return kExitOk;
@@ -164,7 +169,17 @@ void add_data(CLI::App& app, int& exit_code) {
       ->check(at_least(0));
   command->add_flag("--plan", a->plan, "Check the file and show what would run");
   command->footer(list_of_formats());
-  command->callback([a, &exit_code] { exit_code = run(*a); });
+  command->callback([a, &exit_code] {
+    try {
+      exit_code = run(*a);
+    } catch (const Error& error) {
+      // What a pipeline file says is no option of the command.
+      std::fflush(stdout);
+      fmt::print(stderr, "troupe: {}: {}\n", to_string(error.code()),
+                 in_plain_words(error.what(), false));
+      exit_code = kExitFailed;
+    }
+  });
 }
 
 }  // namespace troupe::cli

@@ -148,7 +148,8 @@ Program headline(const DataArguments& a, bool with_training) {
   p.options.gradient_norm = true;
   p.options.evaluation.every = 1;
   p.options.checkpoints.every = 100;
-  p.next = " (with --test-features and --test-labels)";
+  p.eval_options = " --test-features F --test-labels L";
+  p.predict_options = " --features F";
   return p;
 }
 

@@ -31,8 +31,10 @@ struct Program {
   std::optional<Batches> training;
   std::optional<Batches> test;
   TrainingOptions options;
-  bool classifies = false;  ///< predictions are probabilities of classes
-  std::string next;         ///< ends the sentence that says what to try after a run
+  bool classifies = false;      ///< predictions are probabilities of classes
+  std::string eval_options;     ///< that "troupe eval" needs: " --test-features F ..."
+  std::string predict_options;  ///< the same of "troupe predict"
+  std::string next;             ///< ends the sentence that says what to try after a run
 };
 
 /// Names and one-line descriptions of all programs.

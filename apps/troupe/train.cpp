@@ -68,9 +68,9 @@ int report(const TrainingOutcome& outcome, const Training& training, const Progr
   }
   if (!outcome.checkpoint.empty())
     fmt::print(
-        "next: troupe eval {0} or predict {0}; --replicas 2 --shards 2 --async trains with "
-        "two replicas at once{1}\n",
-        options.checkpoints.directory, program.next);
+        "next: troupe eval {0}{1} or predict {0}{2}; --replicas 2 --shards 2 --async trains with "
+        "two replicas at once{3}\n",
+        options.checkpoints.directory, program.eval_options, program.predict_options, program.next);
   return kExitOk;
 }
 

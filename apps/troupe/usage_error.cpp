@@ -38,13 +38,16 @@ std::string suggestion(const std::string& word, const std::vector<std::string>& 
   return best.empty() ? "" : "; did you mean '" + best + "'?";
 }
 
-std::string in_plain_words(const std::string& message) {
-  static const std::vector<std::pair<std::regex, std::string>> rules{
+std::string in_plain_words(const std::string& message, bool flags) {
+  using Rules = std::vector<std::pair<std::regex, std::string>>;
+  static const Rules names{
       // Options that the command line does not have.
       {std::regex(R"( \(\w+::\w+[^)]*\))"), ""},
       {std::regex(R"( \(\w+ if that is fine\))"), ""},
       {std::regex(R"(RandomShuffleQueue)"), "shuffle queue"},
       {std::regex(R"(FIFOQueue)"), "queue"},
+  };
+  static const Rules options{
       {std::regex(R"(\bmin_after_dequeue\b)"), "--min-after-dequeue"},
       {std::regex(R"(\bcheckpoints\.directory\b)"), "--directory"},
       {std::regex(R"(\bcheckpoints\.resume\b)"), "--resume"},
@@ -53,8 +56,10 @@ std::string in_plain_words(const std::string& message) {
       {std::regex(R"(\bintra_op\b)"), "--intra-op"},
   };
   auto words = message;
-  for (const auto& [pattern, replacement] : rules)
-    words = std::regex_replace(words, pattern, replacement);
+  for (const auto* rules : {&names, &options})
+    if (flags || rules == &names)
+      for (const auto& [pattern, replacement] : *rules)
+        words = std::regex_replace(words, pattern, replacement);
   return words;
 }
 

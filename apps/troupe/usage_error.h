@@ -28,7 +28,8 @@ auto preparing(Fn fn) {
 std::string suggestion(const std::string& word, const std::vector<std::string>& others);
 
 /// A message of the library with the names of its C++ options replaced by those
-/// of the command line, and left out where there is none.
-std::string in_plain_words(const std::string& message);
+/// of the command line, and left out where there is none. Without `flags`, those
+/// that the command line has are left alone, too.
+std::string in_plain_words(const std::string& message, bool flags = true);
 
 }  // namespace troupe::cli

@@ -81,6 +81,24 @@ batch { rows: 40 remainder: DROP }
 expect(0 "batch 1.*float32 .40, 20, 195, 1.*2 batches, 80 examples.*decoders" data train.pbtxt --batches 2)
 expect(0 "7 batches, 280 examples.*the data have ended" data train.pbtxt --batches 100)
 expect(0 "component 1: float32 .15." data train.pbtxt --plan)
+
+file(WRITE "${work}/rows.txt" "1\n2\nbad\n4\n")
+set(rows "stream {
+  reader { name: 'text' option { name: 'files' value: 'rows.txt' } }
+  decoder { name: 'numbers' option { name: 'shape' value: '1' } }
+}
+batch { rows: 2 remainder: KEEP }
+fifo { capacity: 9 }
+")
+file(WRITE "${work}/rows.pbtxt" "${rows}")
+expect(1 "batch 0.*1 to 2.*rows.txt:3.*is not a number" data rows.pbtxt)
+file(WRITE "${work}/skipped.pbtxt" "${rows} decoding { skip_bad_records: 1 }")
+expect(0 "2 batches, 3 examples.*the data have ended.*1 bad record.*rows.txt:3" data skipped.pbtxt)
+string(REPLACE "fifo { capacity: 9 }" "shuffle { capacity: 9 min_after_dequeue: 10 }" floor "${rows}")
+file(WRITE "${work}/floor.pbtxt" "${floor}")
+expect(1 "min_after_dequeue" data floor.pbtxt)
+refuse_words("--min-after-dequeue" data floor.pbtxt)
+
 file(WRITE "${work}/wrong.pbtxt" "stream {\n  reader { name: 'txt' }\n  decoder { }\n}\n")
 expect(1 "wrong.pbtxt:2:3: no reader is called 'txt'; there are: csv" data wrong.pbtxt)
 

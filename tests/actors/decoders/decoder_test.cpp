@@ -24,8 +24,9 @@ class DecoderTest : public test::ActorTest {
     if (queue) caf::anon_send_exit(queue, caf::exit_reason::user_shutdown);
   }
 
-  void give(std::vector<std::string> records, std::int64_t capacity = 1000, int decoders = 1) {
-    source = std::make_shared<ListedSource>(std::move(records));
+  void give(std::vector<std::string> records, std::int64_t capacity = 1000, int decoders = 1,
+            std::size_t block = 1) {
+    source = std::make_shared<ListedSource>(std::move(records), block);
     reader =
         spawn(record_reader, std::shared_ptr<RecordSource>(source), ReaderOptions{.read_ahead = 0});
     QueueOptions options;
@@ -115,6 +116,32 @@ TEST(TupleDecoder, RefusesABlockWhoseStreamsHaveNotAsManyRecords) {
   }
   EXPECT_THAT(test::error_of([&] { tuple.decode(block); }),
               test::IsError(Code::invalid_argument, HasSubstr("3 records of list with 2 of list")));
+}
+
+TEST_F(DecoderTest, PassesOnWhatStandsBeforeABadRecordInItsBlock) {
+  give({"1", "2", "3", "x", "5", "y"}, 2, 1, 6);
+  const auto started = start(make());
+  EXPECT_TRUE(started->pending()) << "the queue has no room for the third record";
+  EXPECT_FALSE(status().closed);
+  EXPECT_THAT(take(3), ElementsAre(1, 2, 3));
+  EXPECT_EQ(started->words(), "invalid argument: list:4: \"x\" is not a number");
+  EXPECT_THAT(dequeue(1)->words(), StartsWith("invalid argument: list:4: "));
+}
+
+TEST_F(DecoderTest, PassesOnWhatStandsBeforeTheRecordThatUsesTheBudgetUp) {
+  give({"1", "x", "3", "y", "5"}, 9, 1, 5);
+  EXPECT_THAT(start(make(std::make_shared<BadRecords>(1)))->words(), HasSubstr("list:4: "));
+  EXPECT_THAT(take(2), ElementsAre(1, 3));
+}
+
+TEST_F(DecoderTest, MayBeStoppedWhileItPassesOnWhatStandsBeforeABadRecord) {
+  give({"1", "2", "3", "x"}, 2, 1, 4);
+  const auto d = make();
+  const auto started = start(d);
+  EXPECT_TRUE(started->pending());
+  ask<caf::ok_atom>(d, stop_atom_v);
+  EXPECT_FALSE(started->pending());
+  EXPECT_TRUE(status().closed);
 }
 
 TEST_F(DecoderTest, LeavesOutBadRecordsWithinABudgetAndReportsThem) {

@@ -36,7 +36,8 @@ void finish(Self self) {
 /// No more blocks: what is in the queue's hands is still waited for.
 void end(Self self, caf::error why) {
   auto& d = self->state;
-  if (!d.end) d.end = std::move(why);
+  // The queue may refuse the last block when the reader has ended already.
+  if (!d.end || code_of(d.end) == Code::out_of_range) d.end = std::move(why);
   d.ahead.reset();
   advance(self);
 }

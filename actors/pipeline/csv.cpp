@@ -1,5 +1,7 @@
 #include "troupe/actors/pipeline/csv.h"
 
+#include "troupe/actors/readers/input_file.h"
+
 namespace troupe {
 
 Records read_csv(const std::vector<std::string>& files, CsvOptions options) {
@@ -22,6 +24,7 @@ std::vector<std::string> csv_header(const std::vector<std::string>& files, CsvOp
   options.files = files;
   options.header = true;
   options.allow_empty = true;
+  for (const auto& file : files) expect_readable_again(file);
   CsvSource source(options);
   std::vector<RecordRun> first;
   source.read(first, {.records = 1});

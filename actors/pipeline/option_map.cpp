@@ -60,7 +60,7 @@ std::vector<std::string> OptionMap::files(const std::string& name) const {
   if (paths.empty()) fail(Code::invalid_argument, owner_, " needs the option '", name, "'");
   for (auto& path : paths) {
     if (path.empty()) refuse(name, "is the name of no file");
-    if (!directory_.empty() && path[0] != '/') path = directory_ + "/" + path;
+    if (!directory_.empty() && path[0] != '/' && path != "-") path = directory_ + "/" + path;
   }
   return paths;
 }

@@ -99,6 +99,7 @@ IdxHeader read_idx_header(InputFile& file) {
 }
 
 IdxHeader read_idx_header(const std::string& path) {
+  expect_readable_again(path);
   InputFile file(path);
   return read_idx_header(file);
 }

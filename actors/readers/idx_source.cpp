@@ -31,7 +31,11 @@ std::string IdxSource::describe() const { return "items of " + describe_files(fi
 
 void IdxSource::open_file() {
   file_ = std::make_unique<InputFile>(path());
-  items_ = read_idx_header(*file_).count;
+  const auto header = read_idx_header(*file_);
+  if (header.dtype != header_.dtype || !(header.item == header_.item))
+    fail(Code::data_loss, path(), " has been changed: it holds items of ", header.dtype, ' ',
+         header.item, ", but held ", header_.dtype, ' ', header_.item);
+  items_ = header.count;
   next_ = 0;
 }
 

@@ -119,4 +119,12 @@ std::optional<std::uint64_t> InputFile::size() const {
   return inflater_ ? std::nullopt : raw_size();
 }
 
+void expect_readable_again(const std::string& path) {
+  struct stat info {};
+  if (path == "-" || (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)))
+    fail(Code::invalid_argument, path,
+         " is no regular file: it can be read only once, and its header is looked at first; "
+         "write it to a file");
+}
+
 }  // namespace troupe

@@ -61,4 +61,8 @@ class InputFile : public ByteStream {
   std::unique_ptr<Inflater> inflater_;
 };
 
+/// Throws invalid_argument for a pipe or a device, which can be read only once: for
+/// whoever looks at the header of a file before its records are read.
+void expect_readable_again(const std::string& path);
+
 }  // namespace troupe

@@ -245,6 +245,7 @@ std::unique_ptr<ByteStream> open_npy(const std::string& path, const std::string&
 }
 
 NpyHeader read_npy_header(const std::string& path, const std::string& member) {
+  expect_readable_again(path);
   return read_npy_header(*open_npy(path, member));
 }
 

@@ -12,6 +12,10 @@ namespace troupe::cli {
 
 /// A check for numbers of an option: "must be at least 1, but is 0".
 std::function<std::string(const std::string&)> at_least(std::int64_t least);
+/// Refuses what is no number from `least` to `most`.
+std::function<std::string(const std::string&)> between(double least, double most);
+/// Refuses what is no regular file of at most 1 MiB.
+std::string small_file(const std::string& path);
 
 // Each adds a subcommand; running it sets `exit_code`. Errors are thrown.
 void add_train(CLI::App& app, int& exit_code);

@@ -78,7 +78,7 @@ void add_explain(CLI::App& app, int& exit_code) {
   add_training_options(*command, a->train);
   add_output_options(*command, a->train);
   command->add_option("--seconds", a->seconds, "How long to run")
-      ->check(CLI::Range(1.0, 86400.0))
+      ->check(between(1, 86400))
       ->capture_default_str()
       ->group("Output");
   command->add_option("--json", a->json, "Write everything as JSON to this file; -: to stdout")

@@ -51,7 +51,8 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   app.set_version_flag("--version", "troupe " TROUPE_VERSION);
   app.failure_message(CLI::FailureMessage::simple);
-  app.set_config("--config", "", "Read options from a file: a line [train], then name=value");
+  app.set_config("--config", "", "Read options from a file: a line [train], then name=value")
+      ->check(cli::small_file);
   app.allow_config_extras(CLI::config_extras_mode::error);
   // A pipe that closes must not end a training run without a checkpoint.
   std::signal(SIGPIPE, SIG_IGN);

@@ -103,7 +103,11 @@ void add_training_options(CLI::App& command, TrainArguments& a) {
   add_data_options(command, a.data);
   command.fallthrough();  // --config is an option of the whole program
 
-  command.add_option("--steps", a.steps, "Stop after so many updates; 0: when the data end")
+  command
+      .add_option(
+          "--steps", a.steps,
+          "Stop after so many updates; 0: when the data end. With --async, replicas that are "
+          "in a step then finish it")
       ->check(at_least(0))
       ->group("Training");
   command
@@ -191,7 +195,7 @@ void add_output_options(CLI::App& command, TrainArguments& a) {
   from->excludes(none);
   command.add_flag("--no-summaries", a.no_summaries, "Write no TensorBoard files")->group("Output");
   command.add_option("--progress-interval", a.interval, "Seconds between lines of progress")
-      ->check(CLI::Range(0.1, 3600.0))
+      ->check(between(0.1, 3600))
       ->capture_default_str()
       ->group("Output");
 }

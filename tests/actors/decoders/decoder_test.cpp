@@ -118,6 +118,16 @@ TEST(TupleDecoder, RefusesABlockWhoseStreamsHaveNotAsManyRecords) {
               test::IsError(Code::invalid_argument, HasSubstr("3 records of list with 2 of list")));
 }
 
+TEST_F(DecoderTest, FailsWhenTheQueueRefusesTheLastBlock) {
+  give({"1"});
+  QueueOptions options;
+  options.name = "q";
+  options.components = {{"number", {DType::float32, {}}}};
+  queue = spawn(fifo_queue, options);
+  EXPECT_THAT(start(make())->words(), HasSubstr("is int64 [], but must be float32 []"));
+  EXPECT_THAT(dequeue(1)->words(), HasSubstr("but must be float32 []"));
+}
+
 TEST_F(DecoderTest, PassesOnWhatStandsBeforeABadRecordInItsBlock) {
   give({"1", "2", "3", "x", "5", "y"}, 2, 1, 6);
   const auto started = start(make());

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace troupe::test {
@@ -20,5 +22,14 @@ inline std::vector<std::string> thread_names() {
 }
 
 inline int thread_count() { return static_cast<int>(thread_names().size()); }
+
+/// thread_count(), once it is `wanted` or half a minute has passed: the system counts a
+/// thread for a moment after its last instruction, and after it was joined.
+inline int thread_count_after_the_end(int wanted) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (thread_count() != wanted && std::chrono::steady_clock::now() < deadline)
+    std::this_thread::yield();
+  return thread_count();
+}
 
 }  // namespace troupe::test

@@ -83,7 +83,7 @@ TEST(StartingAndStopping, LeavesNoThreadNoMemoryAndNobodyWaiting) {
     pusher.join();
   }
   EXPECT_EQ(memory_use().live, memory);
-  EXPECT_EQ(test::thread_count(), threads);
+  EXPECT_EQ(test::thread_count_after_the_end(threads), threads);
 }
 
 }  // namespace

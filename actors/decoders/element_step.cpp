@@ -7,15 +7,15 @@
 namespace troupe {
 
 bool apply_steps(const std::vector<ElementStep>& steps, Element& element,
-                 const std::string& place) {
+                 const std::function<std::string()>& place) {
   try {
     for (const auto& step : steps)
       if (!step(element)) return false;
     return true;
   } catch (const Error& error) {
-    throw error.within(place);
+    throw error.within(place());
   } catch (const std::exception& error) {
-    throw Error(Code::internal, text(place, ": ", error.what()));
+    throw Error(Code::internal, text(place(), ": ", error.what()));
   }
 }
 

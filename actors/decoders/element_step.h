@@ -13,7 +13,8 @@ namespace troupe {
 using ElementStep = std::function<bool(Element&)>;
 
 /// Takes an element through the steps; false when one of them left it out. What a
-/// step throws becomes an Error that starts with `place`.
-bool apply_steps(const std::vector<ElementStep>& steps, Element& element, const std::string& place);
+/// step throws becomes an Error that starts with place(), which is not called before.
+bool apply_steps(const std::vector<ElementStep>& steps, Element& element,
+                 const std::function<std::string()>& place);
 
 }  // namespace troupe

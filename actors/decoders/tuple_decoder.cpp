@@ -63,7 +63,8 @@ ElementBlock TupleDecoder::decode(const RecordBlock& block, std::optional<Error>
       if (!left_out.empty() && left_out[i]) continue;
       bool kept = false;
       try {
-        kept = apply_steps(steps_.steps, out.elements[i], block.streams[0].place(i));
+        kept =
+            apply_steps(steps_.steps, out.elements[i], [&] { return block.streams[0].place(i); });
       } catch (const Error& error) {
         refuse(i, 0, error);
       }

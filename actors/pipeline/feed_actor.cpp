@@ -42,9 +42,11 @@ void fail_with(Self self, const caf::error& why) {
 std::vector<Element> through_steps(FeedActorState& f, std::vector<Element> elements) {
   if (f.steps.empty()) return elements;
   std::vector<Element> kept;
-  for (auto& element : elements)
-    if (apply_steps(f.steps, element, text(f.feed->title(), ", element ", ++f.pushed)))
-      kept.push_back(std::move(element));
+  for (auto& element : elements) {
+    ++f.pushed;
+    const auto place = [&] { return text(f.feed->title(), ", element ", f.pushed); };
+    if (apply_steps(f.steps, element, place)) kept.push_back(std::move(element));
+  }
   return kept;
 }
 

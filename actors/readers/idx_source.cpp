@@ -1,6 +1,7 @@
 #include "troupe/actors/readers/idx_source.h"
 
 #include <algorithm>
+#include <span>
 
 #include "troupe/actors/readers/file_list.h"
 #include "troupe/actors/readers/record_buffer.h"
@@ -11,7 +12,7 @@ namespace troupe {
 IdxSource::IdxSource(IdxOptions options) : options_(std::move(options)) {
   files_ = expand_files(options_.files);
   header_ = read_idx_header(files_[0]);
-  for (const auto& path : files_) {
+  for (const auto& path : std::span(files_).subspan(1)) {
     const auto other = read_idx_header(path);
     if (other.dtype != header_.dtype || !(other.item == header_.item))
       fail(Code::invalid_argument, path, " holds items of ", other.dtype, ' ', other.item, ", but ",

@@ -39,7 +39,10 @@ class Buffer {
   std::uint32_t size_class_ = 0;
   std::size_t size_ = 0;
   void (*destroy_)(std::byte*, std::size_t) = nullptr;
-  Buffer* next_ = nullptr;  // in a free list
+  // In a free list: the next block of its batch, and what the first one of a batch knows.
+  Buffer* next_ = nullptr;
+  Buffer* next_batch_ = nullptr;
+  std::uint32_t batch_count_ = 0;
 };
 
 /// Owns one reference to a buffer.
@@ -67,10 +70,11 @@ class BufferRef {
   Buffer* buffer_ = nullptr;
 };
 
-/// What the tensors of this process hold, in bytes.
+/// What the tensors of this process hold, in bytes: exact while no thread takes or
+/// gives back buffers; a thread at work may be off by the few small ones of the moment.
 struct MemoryUse {
   std::size_t live = 0;    ///< in buffers that somebody holds
-  std::size_t cached = 0;  ///< in free lists, ready for use
+  std::size_t cached = 0;  ///< in free lists, ready for use; some of them a thread's own
   std::size_t peak = 0;    ///< the most that was ever live
 };
 MemoryUse memory_use();

@@ -102,8 +102,11 @@ Activity activity_between(const Sample& before, const Sample& after) {
     if (found == before.cores.end()) continue;
     const double busy = in_seconds(core.busy - found->busy);
     const double all = busy + in_seconds(core.idle - found->idle);
-    if (all > 0) activity.cores.emplace_back(core.id, busy / all);
+    if (all <= 0) continue;
+    activity.cores.emplace_back(core.id, busy / all);
+    activity.others += busy / all;
   }
+  activity.others = std::max(0.0, activity.others - activity.cpu);
   return activity;
 }
 

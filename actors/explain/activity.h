@@ -37,8 +37,9 @@ struct ThreadActivity {
 /// What a topology did between two samples.
 struct Activity {
   double seconds = 0;
-  double cpu = 0;    ///< cores that this process kept busy
-  double ready = 0;  ///< more cores that its threads could have used at once, had they been free
+  double cpu = 0;     ///< cores that this process kept busy
+  double ready = 0;   ///< more cores that its threads could have used at once, had they been free
+  double others = 0;  ///< cores that other programs kept busy, of those that this one may use
   std::vector<NodeActivity> nodes;
   std::vector<ThreadActivity> threads;
   std::vector<std::pair<int, double>> cores;  ///< number and busy share, whoever used it

@@ -44,8 +44,9 @@ class Walk {
   Finding find() {
     const double wanted = activity_.cpu + activity_.ready;
     finding_.cpus_busy = activity_.cpu >= kAll * settings_.cpus;
-    finding_.cpus_taken =
-        !finding_.cpus_busy && activity_.ready >= kMuch && wanted >= kAll * settings_.cpus;
+    // Threads of one program also stand in each other's way, which is nobody else's fault.
+    finding_.cpus_taken = !finding_.cpus_busy && activity_.ready >= kMuch &&
+                          wanted >= kAll * settings_.cpus && activity_.others >= kSome;
     const auto replicas = group(topology_.all(Role::replica));
     if (activity_.seconds <= 0 || replicas.nodes.empty()) return finding_;
     if (const auto* queue = filling_queue(replicas)) {
@@ -141,7 +142,7 @@ class Walk {
     advise(Knob::none, "",
            text("other programs have the CPUs: threads of this one stood ready ",
                 one_digit(activity_.ready), " CPUs' worth of the time and used ",
-                one_digit(activity_.cpu)));
+                one_digit(activity_.cpu), ", others ", one_digit(activity_.others)));
     return true;
   }
 

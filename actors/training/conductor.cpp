@@ -127,40 +127,6 @@ void fail_run(Self self, const OptionsPtr& options, const Error& error, bool kee
   if (s.replicas_running == 0) wind_up(self, options);
 }
 
-void save_and_end(Self self, const OptionsPtr& options, std::vector<ShardSnapshot> snapshots) {
-  if (!options->checkpointer) return end(self, options);
-  self->request(options->checkpointer, caf::infinite, save_atom_v, std::move(snapshots))
-      .then(
-          [self, options](const SavedCheckpoint& saved) {
-            self->state.outcome.checkpoint = saved.path;
-            self->state.progress.checkpoint = saved.path;
-            end(self, options);
-          },
-          [self, options](caf::error& error) {
-            note_failure(self->state, to_error(error));
-            end(self, options);
-          });
-}
-
-void take_snapshots(Self self, const OptionsPtr& options) {
-  // Weights that nothing was learned into are not worth a checkpoint.
-  if (self->state.outcome.steps == options->first_step) return end(self, options);
-  const auto snapshots = std::make_shared<std::vector<ShardSnapshot>>();
-  for (const auto& shard : options->shards)
-    self->request(shard, options->patience, snapshot_atom_v)
-        .then(
-            [self, options, snapshots](ShardSnapshot& snapshot) {
-              snapshots->push_back(std::move(snapshot));
-              if (snapshots->size() == options->shards.size())
-                save_and_end(self, options, std::move(*snapshots));
-            },
-            [self, options](caf::error& error) {
-              note_failure(self->state,
-                           Error(code_of(error), text("no last checkpoint: ", render(error))));
-              end(self, options);
-            });
-}
-
 void take_evaluation(Self self, const OptionsPtr& options, const EvaluationResult& result) {
   auto& s = self->state;
   s.evaluating = false;
@@ -169,29 +135,63 @@ void take_evaluation(Self self, const OptionsPtr& options, const EvaluationResul
   if (options->summaries) self->send(options->summaries, report_atom_v, result);
 }
 
-/// All replicas are done: evaluate once more if something has changed, save, end.
-void wind_up(Self self, const OptionsPtr& options) {
+/// Evaluates once more if something has changed, and ends.
+void evaluate_and_end(Self self, const OptionsPtr& options) {
   auto& s = self->state;
-  if (s.winding_up || s.over) return;
-  s.winding_up = true;
   if (!options->evaluator || s.outcome.ending == Ending::failed ||
       s.outcome.ending == Ending::stopped ||
       (s.last_evaluated == s.outcome.steps && !s.progress.evaluation.empty()))
-    return take_snapshots(self, options);
+    return end(self, options);
   s.evaluating_last = true;
-  const auto go_on = [self, options] {
-    if (std::exchange(self->state.evaluating_last, false)) take_snapshots(self, options);
-  };
   self->request(options->evaluator, caf::infinite, run_atom_v)
       .then(
-          [self, options, go_on](const EvaluationResult& result) {
-            if (self->state.evaluating_last) take_evaluation(self, options, result);
-            go_on();
+          [self, options](const EvaluationResult& result) {
+            if (!std::exchange(self->state.evaluating_last, false)) return;
+            take_evaluation(self, options, result);
+            end(self, options);
           },
-          [self, options, go_on](caf::error& error) {
-            if (self->state.evaluating_last) fail_run(self, options, to_error(error), true);
-            go_on();
+          [self, options](caf::error& error) {
+            if (!std::exchange(self->state.evaluating_last, false)) return;
+            note_failure(self->state, to_error(error));
+            end(self, options);
           });
+}
+
+void save(Self self, const OptionsPtr& options, std::vector<ShardSnapshot> snapshots) {
+  self->request(options->checkpointer, caf::infinite, save_atom_v, std::move(snapshots))
+      .then(
+          [self, options](const SavedCheckpoint& saved) {
+            self->state.outcome.checkpoint = saved.path;
+            self->state.progress.checkpoint = saved.path;
+            evaluate_and_end(self, options);
+          },
+          [self, options](caf::error& error) {
+            note_failure(self->state, to_error(error));
+            end(self, options);
+          });
+}
+
+/// All replicas are done. First save, then evaluate: whoever is killed during a
+/// long evaluation has lost nothing.
+void wind_up(Self self, const OptionsPtr& options) {
+  if (std::exchange(self->state.winding_up, true) || self->state.over) return;
+  // Weights that nothing was learned into are not worth a checkpoint.
+  if (!options->checkpointer || self->state.outcome.steps == options->first_step)
+    return evaluate_and_end(self, options);
+  const auto snapshots = std::make_shared<std::vector<ShardSnapshot>>();
+  for (const auto& shard : options->shards)
+    self->request(shard, options->patience, snapshot_atom_v)
+        .then(
+            [self, options, snapshots](ShardSnapshot& snapshot) {
+              snapshots->push_back(std::move(snapshot));
+              if (snapshots->size() == options->shards.size())
+                save(self, options, std::move(*snapshots));
+            },
+            [self, options](caf::error& error) {
+              note_failure(self->state,
+                           Error(code_of(error), text("no last checkpoint: ", render(error))));
+              end(self, options);
+            });
 }
 
 void stop_when_asked(Self self, const OptionsPtr& options) {
@@ -202,7 +202,7 @@ void stop_when_asked(Self self, const OptionsPtr& options) {
     stop_replicas(options);
   } else if (std::exchange(s.evaluating_last, false)) {
     s.outcome.ending = Ending::stopped;
-    take_snapshots(self, options);
+    end(self, options);
   }
 }
 

@@ -45,9 +45,9 @@ struct ConductorState {
   TrainingOutcome outcome;
   bool started = false;
   bool stopping = false;
-  bool winding_up = false;  ///< the replicas are done: last evaluation, last checkpoint
+  bool winding_up = false;  ///< the replicas are done: last checkpoint, last evaluation
   bool over = false;
-  bool evaluating_last = false;  ///< winding up waits for it
+  bool evaluating_last = false;  ///< the end waits for it
   std::map<caf::actor_addr, std::string> watched;
   std::size_t replicas_running = 0;
   bool evaluating = false;

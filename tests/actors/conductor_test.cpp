@@ -179,7 +179,31 @@ Evaluator::behavior_type endless_evaluator(Evaluator::pointer self) {
   }};
 }
 
-TEST_F(AConductor, GivesUpTheLastEvaluationWhenAskedToStopAndSaves) {
+TEST_F(AConductor, SavesBeforeTheLastEvaluationSoThatNothingIsLostDuringIt) {
+  options->evaluator = spawn(endless_evaluator);
+  start();
+  step(100, 0.3);
+  replica_ends();
+  EXPECT_TRUE(outcome->pending());
+  EXPECT_EQ(script->saves, 1);
+}
+
+TEST_F(AConductor, KeepsTheCheckpointWhenTheLastEvaluationFails) {
+  options->evaluator = spawn([](Evaluator::pointer) -> Evaluator::behavior_type {
+    return {[](run_atom) -> caf::result<EvaluationResult> {
+      return fault(Code::data_loss, "t10k-labels.gz: the file ends in the middle of a record");
+    }};
+  });
+  start();
+  step(100, 0.3);
+  replica_ends();
+  ASSERT_TRUE(outcome->value) << outcome->words();
+  EXPECT_EQ(outcome->value->ending, Ending::failed);
+  EXPECT_THAT(outcome->value->message, HasSubstr("t10k-labels.gz"));
+  EXPECT_EQ(outcome->value->checkpoint, "run/ckpt-7");
+}
+
+TEST_F(AConductor, GivesUpTheLastEvaluationWhenAskedToStop) {
   options->evaluator = spawn(endless_evaluator);
   start();
   step(100, 0.3);

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <thread>
+#include <vector>
 
 #include "troupe/ops/error.h"
 
@@ -89,12 +91,8 @@ TEST(Bfloat16AndFloat16, RoundTripThroughTheNearestValue) {
 
 TEST(Memory, IsUsedAgain) {
   const auto* first = Tensor(DType::float32, {777}).data();
-  const auto* second = Tensor(DType::float32, {777}).data();
-#if !defined(__SANITIZE_ADDRESS__)
-  EXPECT_EQ(first, second);
-#else
-  (void)first, (void)second;
-#endif
+  if (memory_use().cached == 0) GTEST_SKIP() << "a sanitizer has every block from its own heap";
+  EXPECT_EQ(first, Tensor(DType::float32, {777}).data());
 }
 
 TEST(Memory, CountsWhatIsHeld) {
@@ -103,6 +101,40 @@ TEST(Memory, CountsWhatIsHeld) {
     const Tensor a(DType::float32, {1 << 20});
     EXPECT_GE(memory_use().live, before + (4u << 20));
   }
+  EXPECT_EQ(memory_use().live, before);
+}
+
+TEST(Memory, OfAnEndedThreadIsUsedAgain) {
+  const auto fill = [] {
+    std::vector<Tensor> tensors;
+    for (int i = 0; i < 1000; ++i) tensors.emplace_back(DType::float32, Shape{250});
+  };
+  std::thread(fill).join();
+  const auto after_one = memory_use();
+  for (int i = 0; i < 20; ++i) std::thread(fill).join();
+  EXPECT_EQ(memory_use().live, after_one.live);
+  EXPECT_EQ(memory_use().cached, after_one.cached);
+}
+
+TEST(Memory, ThatOneThreadTakesAndAnotherGivesBackStaysBounded) {
+  constexpr int kRounds = 200;
+  const auto before = memory_use();
+  for (int round = 0; round < kRounds; ++round) {
+    std::vector<Tensor> tensors;
+    for (int i = 0; i < 100; ++i) tensors.emplace_back(DType::float32, Shape{250});
+    std::thread([taken = std::move(tensors)]() mutable { taken.clear(); }).join();
+  }
+  EXPECT_EQ(memory_use().live, before.live);
+  // 200 rounds took 25 MB; what stays is about what one round needs.
+  EXPECT_LE(memory_use().cached, before.cached + 1'000'000);
+}
+
+TEST(Memory, IsGivenBackByThreadLocalTensorsOfAnEndingThread) {
+  const auto before = memory_use().live;
+  std::thread([] {
+    static thread_local Tensor made_before_the_cache;
+    made_before_the_cache = Tensor(DType::float32, {10});  // destroyed after the cache
+  }).join();
   EXPECT_EQ(memory_use().live, before);
 }
 

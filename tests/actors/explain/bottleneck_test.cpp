@@ -70,12 +70,24 @@ TEST(Bottleneck, IsDecodingOnTooFewThreads) {
   EXPECT_EQ(first_knob(run.explain().finding), "--inter-op 8");
 }
 
-TEST(Bottleneck, TellsOtherProgramsThatHaveTheCpus) {
+/// Workers that are on a CPU half the time and stand ready for one the other half.
+SyntheticRun with_threads_that_wait_for_a_cpu() {
   auto run = one_decoder_too_few();
   run.cpu = 1.0;
   run.threads = {
       {7, "caf.multiplexer", std::chrono::nanoseconds(50), std::chrono::nanoseconds(50)},
       {8, "caf.multiplexer", std::chrono::nanoseconds(50), std::chrono::nanoseconds(50)}};
+  return run;
+}
+
+TEST(Bottleneck, DoesNotBlameOthersWhenThreadsOfOneProgramWaitForEachOther) {
+  const auto finding = with_threads_that_wait_for_a_cpu().explain().finding;
+  EXPECT_FALSE(finding.cpus_taken);
+}
+
+TEST(Bottleneck, TellsOtherProgramsThatHaveTheCpus) {
+  auto run = with_threads_that_wait_for_a_cpu();
+  run.others = 0.9;
   const auto finding = run.explain().finding;
   EXPECT_EQ(finding.limit, Limit::decoders);
   EXPECT_TRUE(finding.cpus_taken);

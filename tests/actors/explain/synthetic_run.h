@@ -72,6 +72,10 @@ class SyntheticRun {
       s.threads.back().cpu = seconds(at * thread.cpu.count() / 100.0);
       s.threads.back().ready = seconds(at * thread.ready.count() / 100.0);
     }
+    for (int core = 0; core < settings.cpus; ++core) {
+      const double busy = std::min(1.0, (cpu + others) / settings.cpus);
+      s.cores.push_back({core, seconds(at * busy), seconds(at * (1 - busy))});
+    }
     for (std::size_t i = 0; i < rates.size(); ++i) s.nodes.push_back(node_sample(i, at));
     return s;
   }
@@ -89,6 +93,7 @@ class SyntheticRun {
   std::vector<QueueStatus> queues;  ///< sizes of those nodes that are queues
   std::vector<ThreadUse> threads;   ///< cpu and ready in hundredths of their time
   double cpu = 0;                   ///< cores
+  double others = 0;                ///< cores that other programs use
   double growth = 0;                ///< elements a second that the queue becomes fuller
   std::size_t reader = 0, queue = 0, feeder = 0, device = 0, evaluator = 0, checkpointer = 0;
   std::vector<std::size_t> decoders, replicas, shards;

@@ -12,33 +12,33 @@ namespace {
 struct Entry {
   DType type;
   std::string_view name;
-  std::size_t size;
 };
 
 constexpr std::array<Entry, 11> kTypes{{
-    {DType::float32, "float32", 4},
-    {DType::float64, "float64", 8},
-    {DType::bfloat16, "bfloat16", 2},
-    {DType::float16, "float16", 2},
-    {DType::int8, "int8", 1},
-    {DType::int16, "int16", 2},
-    {DType::int32, "int32", 4},
-    {DType::int64, "int64", 8},
-    {DType::uint8, "uint8", 1},
-    {DType::boolean, "bool", 1},
-    {DType::string, "string", sizeof(std::string)},
+    {DType::float32, "float32"},
+    {DType::float64, "float64"},
+    {DType::bfloat16, "bfloat16"},
+    {DType::float16, "float16"},
+    {DType::int8, "int8"},
+    {DType::int16, "int16"},
+    {DType::int32, "int32"},
+    {DType::int64, "int64"},
+    {DType::uint8, "uint8"},
+    {DType::boolean, "bool"},
+    {DType::string, "string"},
 }};
 
 const Entry& entry(DType type) {
   const auto index = static_cast<std::size_t>(type) - 1;
-  if (index >= kTypes.size())
-    fail(Code::invalid_argument, "no dtype has the number ", static_cast<int>(type));
+  if (index >= kTypes.size()) fail_unknown(type);
   return kTypes[index];
 }
 
 }  // namespace
 
-std::size_t size_of(DType type) { return entry(type).size; }
+void fail_unknown(DType type) {
+  fail(Code::invalid_argument, "no dtype has the number ", static_cast<int>(type));
+}
 std::string_view to_string(DType type) { return entry(type).name; }
 std::ostream& operator<<(std::ostream& out, DType type) { return out << to_string(type); }
 

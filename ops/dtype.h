@@ -38,8 +38,31 @@ float to_float(bfloat16 value);
 float16 to_float16(float value);
 float to_float(float16 value);
 
-/// Bytes of one value; of a string tensor, sizeof(std::string).
-std::size_t size_of(DType type);
+/// Throws invalid_argument for a number that is none of the above.
+[[noreturn]] void fail_unknown(DType type);
+
+/// Bytes of one value; of a string tensor, sizeof(std::string). Throws as fail_unknown().
+constexpr std::size_t size_of(DType type) {
+  switch (type) {
+    case DType::int8:
+    case DType::uint8:
+    case DType::boolean:
+      return 1;
+    case DType::bfloat16:
+    case DType::float16:
+    case DType::int16:
+      return 2;
+    case DType::float32:
+    case DType::int32:
+      return 4;
+    case DType::float64:
+    case DType::int64:
+      return 8;
+    case DType::string:
+      return sizeof(std::string);
+  }
+  fail_unknown(type);
+}
 
 /// "float32", "int64", "bool", ...
 std::string_view to_string(DType type);

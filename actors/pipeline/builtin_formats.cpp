@@ -3,7 +3,6 @@
 #include <limits>
 #include <sstream>
 
-#include "troupe/actors/decoders/idx_decoder.h"
 #include "troupe/actors/decoders/number_decoder.h"
 #include "troupe/actors/decoders/raw_decoder.h"
 #include "troupe/actors/pipeline/arrays.h"
@@ -12,7 +11,6 @@
 #include "troupe/actors/pipeline/libsvm.h"
 #include "troupe/actors/pipeline/records.h"
 #include "troupe/actors/readers/file_list.h"
-#include "troupe/actors/readers/idx_source.h"
 #include "troupe/actors/readers/record_buffer.h"
 #include "troupe/actors/readers/text_line_source.h"
 
@@ -42,22 +40,14 @@ Records text_reader(const OptionMap& o) {
 
 Records libsvm_reader(const OptionMap& o) { return read_libsvm(text_options(o)); }
 
-Records idx_reader(const OptionMap& o) {
-  IdxOptions options;
-  options.files = o.files("files");
-  options.allow_empty = o.flag("allow_empty", false);
-  const IdxSource probe(options);
-  std::int64_t count = 0;
-  for (const auto& file : expand_files(options.files)) count += read_idx_header(file).count;
-  return {[options] { return std::make_unique<IdxSource>(options); }, probe.describe(), count};
+FilesOptions files_options(const OptionMap& o) {
+  return {.files = o.files("files"), .allow_empty = o.flag("allow_empty", false)};
 }
 
+Records idx_reader(const OptionMap& o) { return read_arrays(files_options(o), idx_format()); }
+
 Records npy_reader(const OptionMap& o) {
-  NpyOptions options;
-  options.files = o.files("files");
-  options.member = o.text("array", "");
-  options.allow_empty = o.flag("allow_empty", false);
-  return read_npy(options);
+  return read_arrays(files_options(o), npy_format(o.text("array", "")));
 }
 
 CsvOptions csv_options(const OptionMap& o) {
@@ -127,14 +117,21 @@ DecoderFactory number_decoder(const OptionMap& o, const OptionMap&) {
   return [options] { return std::make_shared<NumberDecoder>(options); };
 }
 
-DecoderFactory idx_decoder(const OptionMap& o, const OptionMap& reader) {
-  const auto header = read_idx_header(first_file(reader));
-  IdxDecoderOptions options;
+DecoderFactory array_decoder(const OptionMap& o, const ArrayHeader& header) {
+  ArrayDecoderOptions options;
   options.dtype = o.dtype("dtype", header.dtype);
   options.scale = o.number("scale", 1);
   options.shape = o.shape("shape", options.shape);
   options.name = o.text("component", "");
-  return [=] { return std::make_shared<IdxDecoder>(header, options); };
+  return array_items(header, options);
+}
+
+DecoderFactory idx_decoder(const OptionMap& o, const OptionMap& reader) {
+  return array_decoder(o, open_idx(first_file(reader)).header);
+}
+
+DecoderFactory npy_decoder(const OptionMap& o, const OptionMap& reader) {
+  return array_decoder(o, open_npy(first_file(reader), reader.text("array", "")).header);
 }
 
 DecoderFactory idx_pixel_decoder(const OptionMap&, const OptionMap& reader) {
@@ -143,16 +140,6 @@ DecoderFactory idx_pixel_decoder(const OptionMap&, const OptionMap& reader) {
 
 DecoderFactory idx_label_decoder(const OptionMap&, const OptionMap& reader) {
   return idx_labels(first_file(reader));
-}
-
-DecoderFactory npy_decoder(const OptionMap& o, const OptionMap& reader) {
-  const auto header = read_npy_header(first_file(reader), reader.text("array", ""));
-  NpyDecoderOptions options;
-  options.dtype = o.dtype("dtype", header.dtype);
-  options.scale = o.number("scale", 1);
-  options.shape = o.shape("shape", options.shape);
-  options.name = o.text("component", "");
-  return [=] { return std::make_shared<NpyDecoder>(header, options); };
 }
 
 DecoderFactory libsvm_decoder(const OptionMap& o, const OptionMap&) {

@@ -2,10 +2,9 @@
 
 #include <algorithm>
 
-#include "troupe/actors/decoders/idx_decoder.h"
 #include "troupe/actors/decoders/number_decoder.h"
+#include "troupe/actors/pipeline/arrays.h"
 #include "troupe/actors/pipeline/description.h"
-#include "troupe/actors/readers/idx_source.h"
 #include "troupe/actors/readers/reader.h"
 #include "troupe/actors/readers/repeat_source.h"
 #include "troupe/actors/readers/text_line_source.h"
@@ -104,13 +103,7 @@ Records read_text(const std::vector<std::string>& files, int skip_header_lines) 
   return {[options] { return std::make_unique<TextLineSource>(options); }, probe.describe()};
 }
 
-Records read_idx(const std::string& file) {
-  IdxOptions options;
-  options.files = {file};
-  const IdxSource probe(options);
-  return {[options] { return std::make_unique<IdxSource>(options); }, probe.describe(),
-          probe.header().count};
-}
+Records read_idx(const std::string& file) { return read_arrays({.files = {file}}, idx_format()); }
 
 DecoderFactory numbers(const Shape& shape, char delimiter) {
   NumberDecoderOptions options;
@@ -121,20 +114,14 @@ DecoderFactory numbers(const Shape& shape, char delimiter) {
 }
 
 DecoderFactory idx_pixels(const std::string& file) {
-  const auto header = read_idx_header(file);
-  IdxDecoderOptions options;
-  options.name = "pixels";
-  options.scale = 1.0 / 255;
+  const auto header = open_idx(file).header;
+  ArrayDecoderOptions options{.dtype = DType::float32, .scale = 1.0 / 255, .name = "pixels"};
   if (header.item.rank() == 2) options.shape = Shape{header.item[0], header.item[1], 1};
-  return [=] { return std::make_shared<IdxDecoder>(header, options); };
+  return array_items(header, options);
 }
 
 DecoderFactory idx_labels(const std::string& file) {
-  const auto header = read_idx_header(file);
-  IdxDecoderOptions options;
-  options.name = "labels";
-  options.dtype = DType::int64;
-  return [=] { return std::make_shared<IdxDecoder>(header, options); };
+  return array_items(open_idx(file).header, {.dtype = DType::int64, .name = "labels"});
 }
 
 }  // namespace troupe

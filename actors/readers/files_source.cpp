@@ -27,6 +27,16 @@ std::string FilesSource::describe() const {
   return files_.empty() ? noun_ + " of 0 files" : noun_ + " of " + describe_files(files_);
 }
 
+void FilesSource::for_each_file(const std::function<void(const std::string&)>& look) const {
+  for (const auto& file : files_) {
+    try {
+      look(file);
+    } catch (const Error& error) {
+      options_.policy.handle(error, file, false);
+    }
+  }
+}
+
 void FilesSource::open_file(const StreamPosition& at) {
   if (path() == "-" && std::exchange(standard_input_used_, true))
     fail(Code::failed_precondition, "the standard input can be read only once (one epoch, once in ",

@@ -52,6 +52,10 @@ class FilesSource : public RecordSource {
   std::string describe() const override;
   std::string report() const override { return options_.policy.report->words(); }
 
+ protected:
+  /// Looks at one file after the other. What that throws is handled as the policy says.
+  void for_each_file(const std::function<void(const std::string& path)>& look) const;
+
  private:
   const std::string& path() const { return files_[order_[file_index_]]; }
   void open_file(const StreamPosition& at);

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "troupe/actors/readers/input_file.h"
-#include "troupe/actors/readers/record_buffer.h"
 #include "troupe/actors/readers/zip_archive.h"
 #include "troupe/ops/error.h"
 
@@ -114,9 +113,6 @@ class Literal {
       at_ = static_cast<std::size_t>(end - text_.data());
       accept('L');  // Python 2 wrote 3L
       shape.push_back(extent);
-      if (shape.size() > Shape::kMaxRank + 1)
-        fail(Code::invalid_argument, path_, ": a row of the array has more than ", Shape::kMaxRank,
-             " axes");
       if (!accept(',')) {
         expect(')');
         break;
@@ -147,7 +143,7 @@ std::optional<DType> dtype_of(std::string_view kind) {
   return std::nullopt;
 }
 
-void set_dtype(NpyHeader& header, const std::string& descr, const std::string& path) {
+void set_dtype(ArrayHeader& header, const std::string& descr, const std::string& path) {
   const auto order = descr.empty() ? ' ' : descr[0];
   const auto kind = std::string_view(descr).substr(descr.empty() ? 0 : 1);
   if (kind.starts_with('O'))
@@ -163,90 +159,57 @@ void set_dtype(NpyHeader& header, const std::string& descr, const std::string& p
   header.big_endian = order == '>';
 }
 
-void set_shape(NpyHeader& header, const std::vector<std::int64_t>& shape, const std::string& path) {
-  if (shape.empty())
+std::unique_ptr<ByteStream> stream_of(const std::string& path, const std::string& member) {
+  if (!member.empty())
+    return std::make_unique<ZipMemberStream>(path, find_zip_member(path, member + ".npy"),
+                                             path + "/" + member);
+  if (path.ends_with(".npz"))
     fail(Code::invalid_argument, path,
-         ": the array is one value; records are rows along a first axis: array.reshape(1)");
-  header.count = shape[0];
-  std::uint64_t bytes = size_of(header.dtype);
-  for (std::size_t axis = 1; axis < shape.size(); ++axis)
-    if (__builtin_mul_overflow(bytes, static_cast<std::uint64_t>(shape[axis]), &bytes) ||
-        bytes > kMaxRecordBytes)
-      fail(Code::data_loss, path, ": the array has rows of more than ", kMaxRecordBytes, " bytes");
-  if (bytes == 0) fail(Code::invalid_argument, path, ": the rows of the array hold no value");
-  header.row = Shape(std::span(shape).subspan(1));
-}
-
-void check_size(const NpyHeader& header, const ByteStream& stream) {
-  const auto size = stream.size();
-  if (!size) return;
-  std::uint64_t promised = 0;
-  const bool overflow =
-      __builtin_mul_overflow(header.row_bytes(), static_cast<std::uint64_t>(header.count),
-                             &promised) ||
-      __builtin_add_overflow(promised, header.header_bytes, &promised);
-  if (overflow || promised != *size)
-    fail(Code::data_loss, stream.path(), ": the header promises ", header.count, " rows of ",
-         header.dtype, ' ', header.row, ", but there are ", *size, " bytes instead of ",
-         overflow ? "more than 2^64" : std::to_string(promised));
-}
-
-void read_exactly(ByteStream& stream, char* to, std::size_t count) {
-  if (stream.read_all(to, count) < count)
-    fail(Code::data_loss, stream.path(), ": it ends at byte ", stream.offset(),
-         ", inside the header of a NumPy array");
+         " holds several arrays; say which one is to be read (read_npz; option 'array')");
+  return std::make_unique<InputFile>(path);
 }
 
 }  // namespace
 
-std::uint64_t NpyHeader::row_bytes() const {
-  return static_cast<std::uint64_t>(row.volume()) * size_of(dtype);
-}
-
-NpyHeader read_npy_header(ByteStream& stream) {
+OpenArray open_npy(const std::string& path, const std::string& member) {
+  expect_readable_again(path);
+  OpenArray array{{}, stream_of(path, member)};
+  auto& [header, stream] = array;
   std::array<char, 8> start{};  // the magic string and the version
-  read_exactly(stream, start.data(), start.size());
+  read_header_bytes(*stream, start.data(), start.size());
   if (std::string_view(start.data(), kMagic.size()) != kMagic)
-    fail(Code::data_loss, stream.path(), ": not an array that NumPy has saved: it does not start ",
+    fail(Code::data_loss, stream->path(), ": not an array that NumPy has saved: it does not start ",
          "with \\x93NUMPY");
   const int version = start[6];
   if (version < 1 || version > 3)
-    fail(Code::data_loss, stream.path(), ": NumPy's format ", version, '.', int{start[7]},
+    fail(Code::data_loss, stream->path(), ": NumPy's format ", version, '.', int{start[7]},
          "; 1.0 to 3.0 can be read");
   const std::size_t width = version == 1 ? 2 : 4;
   std::array<char, 4> bytes{};
-  read_exactly(stream, bytes.data(), width);
+  read_header_bytes(*stream, bytes.data(), width);
   std::size_t length = 0;
   for (auto i = width; i-- > 0;) length = length << 8 | static_cast<unsigned char>(bytes[i]);
   if (length > kMaxHeaderBytes)
-    fail(Code::data_loss, stream.path(), ": a header of ", length, " bytes; at most ",
+    fail(Code::data_loss, stream->path(), ": a header of ", length, " bytes; at most ",
          kMaxHeaderBytes, " can be read");
   std::string written(length, '\0');
-  read_exactly(stream, written.data(), length);
+  read_header_bytes(*stream, written.data(), length);
 
-  Literal literal(written, stream.path());
+  Literal literal(written, stream->path());
   literal.parse();
-  NpyHeader header;
-  header.header_bytes = start.size() + width + length;
-  set_dtype(header, literal.descr, stream.path());
+  header.header_bytes = stream->offset();
+  set_dtype(header, literal.descr, stream->path());
   if (literal.fortran_order && literal.shape.size() > 1)
-    fail(Code::invalid_argument, stream.path(),
+    fail(Code::invalid_argument, stream->path(),
          ": the array is in Fortran order, which scatters each row over the whole file; save it "
          "in C order: numpy.save(file, numpy.ascontiguousarray(array))");
-  set_shape(header, literal.shape, stream.path());
-  check_size(header, stream);
-  return header;
+  set_extents(header, literal.shape, *stream);
+  return array;
 }
 
-std::unique_ptr<ByteStream> open_npy(const std::string& path, const std::string& member) {
-  if (member.empty()) return std::make_unique<InputFile>(path);
-  return std::make_unique<ZipMemberStream>(path, find_zip_member(path, member + ".npy"),
-                                           path + "/" + member);
-}
-
-NpyHeader read_npy_header(const std::string& path, const std::string& member) {
-  expect_readable_again(path);
-  return read_npy_header(*open_npy(path, member));
+ArrayFormat npy_format(const std::string& member) {
+  return {member.empty() ? "rows" : "rows of array '" + member + "'",
+          [member](const std::string& path) { return open_npy(path, member); }};
 }
 
 }  // namespace troupe

@@ -7,11 +7,12 @@
 #include "actors/readers/idx_bytes.h"
 #include "support/temporary_directory.h"
 #include "troupe/actors/decoders/libsvm_decoder.h"
+#include "troupe/actors/readers/array_source.h"
 #include "troupe/actors/readers/csv_source.h"
 #include "troupe/actors/readers/data_line_source.h"
 #include "troupe/actors/readers/fixed_length_source.h"
-#include "troupe/actors/readers/idx_source.h"
-#include "troupe/actors/readers/npy_source.h"
+#include "troupe/actors/readers/idx_format.h"
+#include "troupe/actors/readers/npy_format.h"
 #include "troupe/actors/readers/repeat_source.h"
 #include "troupe/actors/readers/text_line_source.h"
 #include "troupe/actors/readers/tfrecord_source.h"
@@ -70,20 +71,20 @@ ReaderSubject text_lines() {
 
 ReaderSubject idx_items() {
   const Files files;
-  IdxOptions options;
+  FilesOptions options;
   options.files = {files.add("a.idx", test::idx_bytes(0x08, {6, 2}, "aabbccddeeff")),
                    files.zipped("b.gz", test::idx_bytes(0x08, {4, 2}, "gghhiijj"))};
   auto damaged = options;
   damaged.files = {files.zipped("short.gz", test::idx_bytes(0x08, {4, 2}, "gghhi"))};
-  return reader_of(source<IdxSource>(files, options), source<IdxSource>(files, damaged));
+  return reader_of(source<ArraySource>(files, options, idx_format()),
+                   source<ArraySource>(files, damaged, idx_format()));
 }
 
 ReaderSubject arrays(const std::string& file, const std::string& member) {
-  NpyOptions options;
+  FilesOptions options;
   options.files = {std::string(TROUPE_TEST_DATA "/arrays/") + file,
                    std::string(TROUPE_TEST_DATA "/arrays/") + file};
-  options.member = member;
-  return reader_of(source<NpySource>(Files(), options));
+  return reader_of(source<ArraySource>(Files(), options, npy_format(member)));
 }
 
 std::string examples(int first, int last) {
@@ -108,10 +109,10 @@ ReaderSubject libsvm_lines() {
                    });
 }
 
-std::unique_ptr<RecordSource> zip(const TextLineOptions& text, const IdxOptions& items) {
+std::unique_ptr<RecordSource> zip(const TextLineOptions& text, const FilesOptions& items) {
   std::vector<std::unique_ptr<RecordSource>> both;
   both.push_back(std::make_unique<TextLineSource>(text));
-  both.push_back(std::make_unique<IdxSource>(items));
+  both.push_back(std::make_unique<ArraySource>(items, idx_format()));
   return std::make_unique<ZipSource>(std::move(both));
 }
 
@@ -120,7 +121,7 @@ ReaderSubject zipped() {
   TextLineOptions text;
   text.files = {files.add("a.txt", lines(1, 4)), files.add("b.txt", lines(5, 10))};
   text.buffer_bytes = 16;
-  IdxOptions items;
+  FilesOptions items;
   items.files = {files.add("a.idx", test::idx_bytes(0x08, {4, 2}, "aabbccdd")),
                  files.add("b.idx", test::idx_bytes(0x08, {6, 2}, "eeffgghhiijj"))};
   auto shorter = text;

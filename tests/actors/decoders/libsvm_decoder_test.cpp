@@ -48,8 +48,8 @@ class LibsvmDecoderTest : public ::testing::Test {
 
 /// Rows of an array that scikit-learn has read from the same file.
 std::vector<Tensor> reference(const std::string& name) {
-  NpySource source({.files = {TROUPE_TEST_DATA "/libsvm/" + name + ".npy"}});
-  NpyDecoder decoder(source.header(), {});
+  ArraySource source({.files = {TROUPE_TEST_DATA "/libsvm/" + name + ".npy"}}, npy_format());
+  ArrayDecoder decoder(source.header(), {});
   std::vector<Tensor> rows;
   std::vector<RecordRun> runs;
   while (source.read(runs, {}))

@@ -5,8 +5,10 @@
 #include <random>
 
 #include "actors/readers/record_files.h"
+#include "troupe/actors/readers/array_source.h"
 #include "troupe/actors/readers/csv_source.h"
 #include "troupe/actors/readers/fixed_length_source.h"
+#include "troupe/actors/readers/idx_format.h"
 #include "troupe/actors/readers/text_line_source.h"
 #include "troupe/actors/readers/tfrecord_format.h"
 #include "troupe/actors/readers/tfrecord_source.h"
@@ -47,6 +49,10 @@ const Format kFormats[] = {
      [](const std::string& path, Compression compression) -> std::unique_ptr<RecordSource> {
        return std::make_unique<TFRecordSource>(
            TFRecordOptions{.files = {path}, .compression = compression, .buffer_bytes = 64});
+     }},
+    {"Idx",
+     [](const std::string& path, Compression) -> std::unique_ptr<RecordSource> {
+       return std::make_unique<ArraySource>(FilesOptions{.files = {path}}, idx_format());
      }},
 };
 

@@ -20,8 +20,8 @@ TEST(Pipes, AreRefusedWhereTheHeaderIsLookedAtFirst) {
   const std::string pipe = directory / "pipe";
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   const auto refused = IsError(Code::invalid_argument, HasSubstr("pipe is no regular file"));
-  EXPECT_THAT(error_of([&] { read_idx_header(pipe); }), refused);
-  EXPECT_THAT(error_of([&] { read_npy_header(pipe, ""); }), refused);
+  EXPECT_THAT(error_of([&] { open_idx(pipe); }), refused);
+  EXPECT_THAT(error_of([&] { open_npy(pipe); }), refused);
   EXPECT_THAT(error_of([&] { csv_header({pipe}); }), refused);
 }
 

@@ -8,9 +8,10 @@
 #include "actors/readers/idx_bytes.h"
 #include "actors/readers/record_files.h"
 #include "support/error_matcher.h"
+#include "troupe/actors/readers/array_source.h"
 #include "troupe/actors/readers/csv_source.h"
 #include "troupe/actors/readers/fixed_length_source.h"
-#include "troupe/actors/readers/idx_source.h"
+#include "troupe/actors/readers/idx_format.h"
 #include "troupe/actors/readers/interleave_source.h"
 #include "troupe/actors/readers/labelled_file_source.h"
 #include "troupe/actors/readers/repeat_source.h"
@@ -120,7 +121,8 @@ const NamedSource kSources[] = {
      }},
     {"Idx",
      [](const std::string& d) -> SourcePtr {
-       return std::make_unique<IdxSource>(IdxOptions{.files = {d + "/a.idx", d + "/b.idx"}});
+       return std::make_unique<ArraySource>(FilesOptions{.files = {d + "/a.idx", d + "/b.idx"}},
+                                            idx_format());
      }},
     {"FixedLength",
      [](const std::string& d) -> SourcePtr {

@@ -1,6 +1,8 @@
-#include "troupe/actors/decoders/npy_decoder.h"
+#include "troupe/actors/decoders/array_decoder.h"
 
+#include "actors/readers/idx_bytes.h"
 #include "support/error_matcher.h"
+#include "support/temporary_directory.h"
 #include "troupe/actors/pipeline/arrays.h"
 #include "troupe/actors/pipeline/batch_iterator.h"
 
@@ -13,10 +15,11 @@ using ::testing::HasSubstr;
 
 std::string array(const std::string& name) { return TROUPE_TEST_DATA "/arrays/" + name; }
 
-/// All rows of an array of tests/data/arrays.
-std::vector<Tensor> decode(const std::string& name, const NpyDecoderOptions& options = {}) {
-  NpySource source({.files = {array(name)}});
-  NpyDecoder decoder(source.header(), options);
+/// All items of a file.
+std::vector<Tensor> decode(const std::string& path, const ArrayFormat& format,
+                           const ArrayDecoderOptions& options) {
+  ArraySource source({.files = {path}}, format);
+  ArrayDecoder decoder(source.header(), options);
   std::vector<Tensor> rows;
   std::vector<RecordRun> runs;
   while (source.read(runs, {}))
@@ -27,7 +30,46 @@ std::vector<Tensor> decode(const std::string& name, const NpyDecoderOptions& opt
   return rows;
 }
 
-TEST(NpyDecoder, KeepsDtypeShapeAndValues) {
+/// All rows of an array of tests/data/arrays.
+std::vector<Tensor> decode(const std::string& name, const ArrayDecoderOptions& options = {}) {
+  return decode(array(name), npy_format(), options);
+}
+
+/// All items of an IDX file.
+std::vector<Tensor> decode_idx(int code, const std::vector<std::uint32_t>& extents,
+                               const std::string& values, const ArrayDecoderOptions& options) {
+  const test::TemporaryDirectory directory;
+  test::write_file(directory / "x.idx", test::idx_bytes(code, extents, values));
+  return decode(directory / "x.idx", idx_format(), options);
+}
+
+TEST(ArrayDecoder, ScalesPixels) {
+  const auto items = decode_idx(0x08, {1, 1, 3}, std::string("\x00\x33\xFF", 3),
+                                {.dtype = DType::float32, .scale = 1.0 / 255});
+  EXPECT_EQ(items[0], Tensor::of<float>({1, 3}, {0.0f, 51 * static_cast<float>(1.0 / 255),
+                                                 255 * static_cast<float>(1.0 / 255)}));
+}
+
+TEST(ArrayDecoder, MakesLabelsIntegers) {
+  const auto items = decode_idx(0x08, {2}, "\x07\xFF", {.dtype = DType::int64});
+  EXPECT_EQ(items[0], Tensor::scalar<std::int64_t>(7));
+  EXPECT_EQ(items[1], Tensor::scalar<std::int64_t>(255));
+}
+
+TEST(ArrayDecoder, ReadsIdxValuesOfEveryDtype) {
+  using namespace std::string_literals;
+  const auto first = [&](int code, const std::string& bytes, DType dtype) {
+    return decode_idx(code, {1}, bytes, {.dtype = dtype})[0];
+  };
+  EXPECT_EQ(first(0x09, "\xFE"s, DType::int64), Tensor::scalar<std::int64_t>(-2));
+  EXPECT_EQ(first(0x0B, "\xFF\xFE"s, DType::int16), Tensor::scalar<std::int16_t>(-2));
+  EXPECT_EQ(first(0x0C, "\x00\x01\x00\x02"s, DType::int64), Tensor::scalar<std::int64_t>(65538));
+  EXPECT_EQ(first(0x0D, "\x3F\x80\x00\x00"s, DType::float32), Tensor::scalar<float>(1));
+  EXPECT_EQ(first(0x0E, "\xC0\x00\x00\x00\x00\x00\x00\x00"s, DType::float64),
+            Tensor::scalar<double>(-2));
+}
+
+TEST(ArrayDecoder, KeepsDtypeShapeAndValues) {
   for (const std::string name :
        {"float32", "float32_big", "float64", "float64_big", "float16", "int8", "int16", "int16_big",
         "int32", "int64", "int64_big", "uint8", "version2", "version3"}) {
@@ -44,7 +86,7 @@ TEST(NpyDecoder, KeepsDtypeShapeAndValues) {
   EXPECT_EQ(decode("vector.npy")[3], Tensor::scalar<float>(-7));
 }
 
-TEST(NpyDecoder, ConvertsToFloat) {
+TEST(ArrayDecoder, ConvertsToFloat) {
   for (const std::string name : {"float16", "float64_big", "int8", "int64", "bool"}) {
     const auto rows = decode(name + ".npy", {.dtype = DType::float32, .scale = 0.5});
     const double wanted = name == "bool" ? 0.5 : -4.5;
@@ -53,35 +95,35 @@ TEST(NpyDecoder, ConvertsToFloat) {
   }
 }
 
-TEST(NpyDecoder, ConvertsIntegersToInt64) {
+TEST(ArrayDecoder, ConvertsIntegersToInt64) {
   EXPECT_EQ(decode("int16_big.npy", {.dtype = DType::int64})[1],
             Tensor::of<std::int64_t>({2, 3}, {-4, -3, -2, -1, 0, 1}));
   EXPECT_THAT(error_of([] { decode("float32.npy", {.dtype = DType::int64}); }),
               IsError(Code::invalid_argument,
-                      "rows of float32 are decoded to their own dtype or "
+                      "items of float32 are decoded to their own dtype or "
                       "float32, not to int64"));
   EXPECT_THAT(error_of([] { decode("int8.npy", {.dtype = DType::float64}); }),
               IsError(Code::invalid_argument,
-                      "rows of int8 are decoded to their own dtype, float32 "
+                      "items of int8 are decoded to their own dtype, float32 "
                       "or int64, not to float64"));
 }
 
-TEST(NpyDecoder, GivesRowsAnotherShape) {
+TEST(ArrayDecoder, GivesRowsAnotherShape) {
   EXPECT_EQ(decode("int8.npy", {.shape = {3, 2, 1}})[0].shape(), Shape({3, 2, 1}));
   EXPECT_THAT(error_of([] {
                 decode("int8.npy", {.shape = {3, 3}});
               }),
-              IsError(Code::invalid_argument, "rows of shape [2, 3] cannot be seen as [3, 3]"));
+              IsError(Code::invalid_argument, "items of shape [2, 3] cannot be seen as [3, 3]"));
 }
 
-TEST(NpyDecoder, RefusesRecordsOfAnotherSize) {
-  NpySource source({.files = {array("int8.npy")}});
-  NpyDecoder decoder(read_npy_header(array("int32.npy")), {});
+TEST(ArrayDecoder, RefusesRecordsOfAnotherSize) {
+  ArraySource source({.files = {array("int8.npy")}}, npy_format());
+  ArrayDecoder decoder(open_npy(array("int32.npy")).header, {});
   std::vector<RecordRun> runs;
   Element element;
   ASSERT_TRUE(source.read(runs, {}));
   EXPECT_THAT(error_of([&] { decoder.decode(runs[0], 1, element); }),
-              IsError(Code::data_loss, HasSubstr("int8.npy:2: the row has 6 bytes, but 24 are "
+              IsError(Code::data_loss, HasSubstr("int8.npy:2: the item has 6 bytes, but 24 are "
                                                  "needed")));
 }
 

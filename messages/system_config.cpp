@@ -4,7 +4,7 @@
 
 #include <caf/all.hpp>
 
-#include "troupe/messages/protocol.h"
+#include "troupe/messages/ensemble.h"
 
 namespace troupe {
 
@@ -31,6 +31,7 @@ ThreadBudget ThreadBudget::resolved() const {
 SystemConfig::SystemConfig(ThreadBudget budget) {
   add_message_types<caf::id_block::troupe>();
   add_message_types<caf::id_block::troupe_handles>();
+  add_message_types<caf::id_block::troupe_ensemble>();
   add_error_category(caf::atom("troupe"),
                      [](std::uint8_t code, caf::atom_value, const caf::message& context) {
                        std::string line(to_string(static_cast<Code>(code)));

@@ -25,6 +25,11 @@ std::string Troupe::name_of(const caf::actor& actor) const {
   return "an actor";
 }
 
+void Troupe::dismiss(const caf::actor& member) {
+  caf::anon_send_exit(member, caf::exit_reason::user_shutdown);
+  std::erase_if(members_, [&](const auto& known) { return known.second == member; });
+}
+
 void Troupe::name_this_thread(const std::string& name) {
   constexpr std::size_t kMost = 15;  // of Linux
   pthread_setname_np(pthread_self(), name.substr(0, kMost).c_str());

@@ -50,6 +50,10 @@ class Troupe {
   }
   const std::vector<std::pair<std::string, caf::actor>>& members() const { return members_; }
 
+  /// Ends an actor before the others; stop() does not wait for it any more. Not for
+  /// one that is observed.
+  void dismiss(const caf::actor& member);
+
   /// Makes a member, which answers (status), one of those that are observed.
   template <class Handle>
   void observe(const Handle& member, Role role) {

@@ -79,7 +79,7 @@ TensorList fold(const Node& node) {
 class Lowering {
  public:
   Lowering(const Subgraph& from, std::span<const TensorSpec> fed)
-      : from_(from), values_(from.graph->nodes().size()) {
+      : values_(from.graph->nodes().size()) {
     to_.graph = std::make_unique<Graph>();
     for (std::size_t i = 0; i < from.feeds.size(); ++i) feed(from.feeds[i], fed[i]);
     for (auto* node : from.nodes) copy(*node);
@@ -167,7 +167,6 @@ class Lowering {
     return outputs.empty() ? nullptr : &outputs[0].node();
   }
 
-  const Subgraph& from_;
   LoweredGraph to_;
   std::vector<OutputList> values_;  // by node of the source and output
   std::unordered_multimap<std::size_t, Node*> known_;

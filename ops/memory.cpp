@@ -10,16 +10,7 @@
 #include <vector>
 
 #include "troupe/ops/error.h"
-
-// GCC and clang say in different ways that they check addresses. Then every block
-// comes from the checked heap, so that a use after its end is seen.
-#if defined(__SANITIZE_ADDRESS__)
-#define TROUPE_CHECKED_HEAP
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define TROUPE_CHECKED_HEAP
-#endif
-#endif
+#include "troupe/ops/sanitizer.h"
 
 namespace troupe {
 
@@ -215,7 +206,7 @@ void BlockPool::give_back(Buffer* block) {
   const auto size = static_cast<std::int64_t>(class_size(index));
   auto* cache = index < kSmallClasses ? ThreadCache::mine() : nullptr;
   cache ? cache->count_live(-size) : count_live(-size);
-#if defined(TROUPE_CHECKED_HEAP)
+#if defined(TROUPE_CHECKS_ADDRESSES)  // a use after the end must be seen
   mapped_.fetch_sub(size, std::memory_order_relaxed);
   ::operator delete (block, std::align_val_t{64});
 #else
@@ -270,7 +261,7 @@ void BlockPool::trim() {
 
 Buffer* BlockPool::fresh(std::size_t index) {
   const auto size = class_size(index);
-#if defined(TROUPE_CHECKED_HEAP)
+#if defined(TROUPE_CHECKS_ADDRESSES)  // a use after the end must be seen
   return static_cast<Buffer*>(::operator new (size, std::align_val_t{64}));
 #else
   if (size >= kChunk) return reinterpret_cast<Buffer*>(map(mapped_size(index)));

@@ -14,9 +14,10 @@
 #include "troupe/ops/normalization.h"
 #include "troupe/ops/pooling.h"
 #include "troupe/ops/reductions.h"
+#include "troupe/ops/sanitizer.h"
 #include "troupe/ops/state.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(TROUPE_CHECKS_ADDRESSES) || defined(TROUPE_CHECKS_THREADS)
 #define TROUPE_COUNTS_ALLOCATIONS 0  // the sanitizers have an allocator of their own
 #else
 #define TROUPE_COUNTS_ALLOCATIONS 1

@@ -1,24 +1,18 @@
 #include "troupe/actors/pipeline/csv.h"
 
+#include "troupe/actors/pipeline/records_of.h"
 #include "troupe/actors/readers/input_file.h"
+#include "troupe/actors/readers/text_line_source.h"
 
 namespace troupe {
 
-Records read_csv(const std::vector<std::string>& files, CsvOptions options) {
-  options.files = files;
-  const CsvSource probe(options);  // complains at once about what is not there
-  return {[options] { return std::make_unique<CsvSource>(options); }, probe.describe()};
+Records read_csv(const std::vector<std::string>& files, const CsvOptions& options) {
+  return splittable<CsvSource>(files, options, [options](const auto& path, std::size_t count) {
+    return split_lines(path, count, options.skip_lines + (options.header ? 1 : 0));
+  });
 }
 
-FileOpener csv_records(CsvOptions options) {
-  options.allow_empty = true;
-  if (!options.policy.report) options.policy.report = std::make_shared<FileReport>();
-  return [options](const std::string& path) {
-    auto one = options;
-    one.files = {path};
-    return std::make_unique<CsvSource>(one);
-  };
-}
+FileOpener csv_records(const CsvOptions& options) { return opener_of<CsvSource>(options); }
 
 std::vector<std::string> csv_header(const std::vector<std::string>& files, CsvOptions options) {
   options.files = files;
@@ -31,6 +25,16 @@ std::vector<std::string> csv_header(const std::vector<std::string>& files, CsvOp
   if (source.header().empty())
     fail(Code::invalid_argument, "no header in ", source.describe(), ": all of them are empty");
   return source.header();
+}
+
+std::vector<std::string> csv_vocabulary(const std::string& file) {
+  TextLineSource source({.files = {file}});
+  std::vector<std::string> words;
+  std::vector<RecordRun> runs;
+  while (source.read(runs, {}))
+    for (std::size_t i = 0; i < runs[0].count(); ++i)
+      words.emplace_back(runs[0].begin(i), runs[0].end(i));
+  return words;
 }
 
 DecoderFactory csv_columns(std::vector<CsvComponent> components, CsvDecoderOptions options) {

@@ -24,12 +24,15 @@ namespace troupe {
 /// The records of CSV files: paths or patterns ("data/part-*.csv"); the files are
 /// read one after the other. Throws at once for what is not there, as the policy
 /// says. CsvOptions::files is not used.
-Records read_csv(const std::vector<std::string>& files, CsvOptions options = {});
+Records read_csv(const std::vector<std::string>& files, const CsvOptions& options = {});
 /// What opens one file, for interleave and queue_reader.
-FileOpener csv_records(CsvOptions options = {});
+FileOpener csv_records(const CsvOptions& options = {});
 
 /// The names in the first record of the first of the files that is not empty.
 std::vector<std::string> csv_header(const std::vector<std::string>& files, CsvOptions options = {});
+
+/// The lines of a file, for csv::category.
+std::vector<std::string> csv_vocabulary(const std::string& file);
 
 /// Tensors from CSV records, one for each component: a column or csv::stack of
 /// several. Throws at once for columns that are not in the header, and the like.

@@ -1,13 +1,23 @@
 #include "troupe/actors/pipeline/libsvm.h"
 
+#include "troupe/actors/pipeline/records_of.h"
 #include "troupe/actors/readers/data_line_source.h"
 
 namespace troupe {
+namespace {
+
+struct LibsvmSource : DataLineSource {
+  explicit LibsvmSource(const TextLineOptions& options)
+      : DataLineSource(options, holds_libsvm_example) {}
+};
+
+}  // namespace
 
 Records read_libsvm(const TextLineOptions& options) {
-  const DataLineSource probe(options, holds_libsvm_example);  // complains about missing files
-  return {[options] { return std::make_unique<DataLineSource>(options, holds_libsvm_example); },
-          probe.describe()};
+  return splittable<LibsvmSource>(options.files, options,
+                                  [options](const auto& path, std::size_t count) {
+                                    return split_lines(path, count, options.skip_header_lines);
+                                  });
 }
 
 Records read_libsvm(const std::vector<std::string>& files) {

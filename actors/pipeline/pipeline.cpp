@@ -5,9 +5,9 @@
 #include "troupe/actors/decoders/number_decoder.h"
 #include "troupe/actors/pipeline/arrays.h"
 #include "troupe/actors/pipeline/description.h"
+#include "troupe/actors/pipeline/records.h"
 #include "troupe/actors/readers/reader.h"
 #include "troupe/actors/readers/repeat_source.h"
-#include "troupe/actors/readers/text_line_source.h"
 #include "troupe/actors/readers/zip_source.h"
 #include "troupe/actors/topology/troupe.h"
 #include "troupe/ops/error.h"
@@ -46,6 +46,20 @@ std::uint64_t Records::block_bytes(const BlockLimits& limits) const {
   return spawner_ ? 2 * limits.bytes : open()->block_bytes(limits);
 }
 
+Records Records::with_split(RecordSplitter splitter) const {
+  auto records = *this;
+  records.splitter_ = std::move(splitter);
+  return records;
+}
+
+std::vector<Records> Records::split(std::size_t count) const {
+  if (!splitter_)
+    fail(Code::invalid_argument, description_, " cannot be split in ranges of bytes: lines, CSV ",
+         "records that are lines and records of a fixed length can, before anything else is ",
+         "done with them. Write several files, and join a reader of each");
+  return splitter_(count);
+}
+
 Records Records::zip(const Records& other) const {
   expect_source("zipped");
   other.expect_source("zipped");
@@ -78,6 +92,7 @@ Records Records::repeat(std::int64_t epochs, std::optional<std::uint64_t> shuffl
     return std::make_unique<RepeatSource>(inner(), options);
   };
   repeated.epochs_ = epochs;
+  repeated.splitter_ = {};
   return repeated;
 }
 
@@ -96,11 +111,7 @@ Examples Records::decode(std::vector<DecoderFactory> decoders, const DecodeOptio
 }
 
 Records read_text(const std::vector<std::string>& files, int skip_header_lines) {
-  TextLineOptions options;
-  options.files = files;
-  options.skip_header_lines = skip_header_lines;
-  const TextLineSource probe(options);  // complains at once about what is not there
-  return {[options] { return std::make_unique<TextLineSource>(options); }, probe.describe()};
+  return read_lines(files, {.skip_header_lines = skip_header_lines});
 }
 
 Records read_idx(const std::string& file) { return read_arrays({.files = {file}}, idx_format()); }

@@ -66,6 +66,10 @@ inline constexpr std::uint64_t kVariableBytes = std::uint64_t{256} << 20;
 
 class Batches;
 class Examples;
+class Records;
+
+/// Makes that many streams of one, see Records::split.
+using RecordSplitter = std::function<std::vector<Records>(std::size_t count)>;
 
 /// A stream of records as they stand in files; several streams once zipped.
 class Records {
@@ -77,6 +81,14 @@ class Records {
   /// repeat refuse such records, because they work on sources.
   static Records from_actor(ReaderSpawner spawner, std::string description, std::int64_t count = 0);
 
+  /// The same, and how they are split.
+  Records with_split(RecordSplitter splitter) const;
+
+  /// `count` streams that together have each record of one large file once, to be read at
+  /// the same time: decode and join them. Comes before everything else. Possible for lines,
+  /// CSV records that are lines, and records of a fixed length, in one file that is not
+  /// compressed; otherwise throws invalid_argument with what to do instead.
+  std::vector<Records> split(std::size_t count) const;
   /// Record i of this with record i of the other, whatever the number of decoders.
   Records zip(const Records& other) const;
   /// The same records `epochs` times; 0 for ever. With a seed each epoch has the
@@ -103,6 +115,7 @@ class Records {
 
   SourceFactory source_;
   ReaderSpawner spawner_;  // instead of a source
+  RecordSplitter splitter_;
   std::string description_;
   std::int64_t count_ = 0;
   std::int64_t epochs_ = 1;

@@ -3,29 +3,11 @@
 #include <utility>
 
 #include "troupe/actors/decoders/raw_decoder.h"
+#include "troupe/actors/pipeline/records_of.h"
 #include "troupe/actors/readers/shard_source.h"
 
 namespace troupe {
 namespace {
-
-/// Checks options and files at once, and makes a new source for each reader.
-template <class Source, class Options>
-Records records_of(const std::vector<std::string>& files, Options options) {
-  options.files = files;
-  const Source probe(options);
-  return {[options] { return std::make_unique<Source>(options); }, probe.describe()};
-}
-
-template <class Source, class Options>
-FileOpener opener_of(Options options) {
-  options.allow_empty = true;
-  if (!options.policy.report) options.policy.report = std::make_shared<FileReport>();
-  return [options](const std::string& path) {
-    auto one = options;
-    one.files = {path};
-    return std::make_unique<Source>(one);
-  };
-}
 
 FixedLengthOptions with_bytes(FixedLengthOptions options, std::size_t record_bytes) {
   options.record_bytes = record_bytes;
@@ -35,16 +17,26 @@ FixedLengthOptions with_bytes(FixedLengthOptions options, std::size_t record_byt
 }  // namespace
 
 Records read_lines(const std::vector<std::string>& files, const TextLineOptions& options) {
-  return records_of<TextLineSource>(files, options);
+  return splittable<TextLineSource>(files, options, [options](const auto& path, std::size_t count) {
+    return split_lines(path, count, options.skip_header_lines);
+  });
 }
 
 Records read_tfrecord(const std::vector<std::string>& files, const TFRecordOptions& options) {
-  return records_of<TFRecordSource>(files, options);
+  return records_of<TFRecordSource>(files, options)
+      .with_split([files](std::size_t) -> std::vector<Records> {
+        fail(Code::invalid_argument, "TFRecords of ", describe_files(files),
+             " cannot be split in ranges of bytes: where a record begins is known only from the ",
+             "lengths of all before it. Write several files, and join a reader of each");
+      });
 }
 
 Records read_fixed_length(const std::vector<std::string>& files, std::size_t record_bytes,
                           const FixedLengthOptions& options) {
-  return records_of<FixedLengthSource>(files, with_bytes(options, record_bytes));
+  return splittable<FixedLengthSource>(files, with_bytes(options, record_bytes),
+                                       [options](const auto& path, std::size_t count) {
+                                         return split_file(path, count, options.header_bytes);
+                                       });
 }
 
 Records read_files(const std::vector<std::string>& files, const WholeFileOptions& options) {
@@ -98,18 +90,6 @@ Records shard(const Records& records, std::size_t index, std::size_t count) {
   const auto all = static_cast<std::size_t>(records.count());
   const auto mine = all > index ? 1 + (all - 1 - index) / count : 0;
   return {make, probe->describe(), static_cast<std::int64_t>(mine)};
-}
-
-std::vector<Records> split_text(const std::string& file, std::size_t count,
-                                const TextLineOptions& options) {
-  std::vector<Records> parts;
-  for (const auto& range : split_lines(file, count, options.skip_header_lines)) {
-    auto part = options;
-    part.range = range;
-    part.allow_empty = true;  // a range may lie inside one line
-    parts.push_back(records_of<TextLineSource>({file}, part));
-  }
-  return parts;
 }
 
 DecoderFactory raw_bytes(DType dtype, const Shape& shape) {

@@ -50,11 +50,6 @@ Records interleave(const std::vector<Records>& inputs, const InterleaveOptions& 
 /// files, read shard_files(files, index, count) instead: it reads only those.
 Records shard(const Records& records, std::size_t index, std::size_t count);
 
-/// `count` streams that together have each line of a large text file once, to be read at the
-/// same time.
-std::vector<Records> split_text(const std::string& file, std::size_t count,
-                                const TextLineOptions& options = {});
-
 // ---- decoders --------------------------------------------------------------------------------
 
 /// The bytes of a record as the little-endian values of a tensor; with DType::string and shape

@@ -6,38 +6,35 @@
 #include "troupe/ops/error.h"
 
 namespace troupe {
-namespace {
 
-/// Byte behind that many lines, or the end of the file.
-std::uint64_t end_of_lines(const std::string& path, std::int64_t lines) {
-  constexpr std::size_t kBuffer = 64 << 10;
-  FileWindow window(path, Compression::automatic, kBuffer);
-  while (lines > 0) {
-    const auto end = window.rest().find('\n');
-    window.consume(end == std::string_view::npos ? window.rest().size() : end + 1);
-    if (end != std::string_view::npos) --lines;
-    if (window.rest().empty() && !window.fill()) break;
-  }
-  return window.offset();
+void expect_readable(const ByteRange& range, const FileWindow& file) {
+  if (!range.whole() && !file.size())
+    fail(Code::invalid_argument, file.path(),
+         ": a compressed file cannot be read in ranges of bytes, nor what is no file");
 }
 
-}  // namespace
-
-std::vector<ByteRange> split_lines(const std::string& path, std::size_t count,
-                                   std::int64_t skip_header_lines) {
+std::vector<ByteRange> split_file(const std::string& path, std::size_t count,
+                                  std::uint64_t header_bytes) {
   if (count < 1) fail(Code::invalid_argument, path, ": a file is split in 1 range or more, not 0");
   const auto size = InputFile(path).size();
   if (!size)
     fail(Code::invalid_argument, path, " cannot be split in ranges: it is compressed or no file");
-  const auto first = end_of_lines(path, skip_header_lines);
-  const auto part = (*size - std::min(first, *size)) / count;
+  const auto part = (*size - std::min(header_bytes, *size)) / count;
   std::vector<ByteRange> ranges(count);
   for (std::size_t i = 1; i < count; ++i) {
-    const auto cut = std::max<std::uint64_t>(1, first + i * part);
+    const auto cut = std::max<std::uint64_t>(1, header_bytes + i * part);
     ranges[i - 1].end = cut;
     ranges[i].begin = cut;
   }
   return ranges;
+}
+
+std::vector<ByteRange> split_lines(const std::string& path, std::size_t count,
+                                   std::int64_t skip_header_lines) {
+  constexpr std::size_t kBuffer = 64 << 10;
+  FileWindow window(path, Compression::automatic, kBuffer);
+  window.skip_lines(skip_header_lines);
+  return split_file(path, count, window.offset());
 }
 
 }  // namespace troupe

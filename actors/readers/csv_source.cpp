@@ -35,7 +35,6 @@ class CsvFile : public RecordFile {
 
  private:
   void start();
-  void skip_lines();
   void read_header();
   std::vector<std::string> names_of(const RecordRun& run) const;
   bool fill();
@@ -49,8 +48,16 @@ class CsvFile : public RecordFile {
   void add(RecordRun& run, std::size_t begin, std::size_t end) const;
   bool too_long(std::size_t bytes) const { return bytes > options_.max_record_bytes; }
   [[noreturn]] void record_too_long(std::size_t begin, std::size_t end) const;
+  /// Bytes from the rest on in which our records start; the first record behind a byte
+  /// order mark starts with the file.
+  std::uint64_t bytes_left() const {
+    if (line_ == 1 && options_.range.begin == 0) return options_.range.end;
+    return options_.range.end - std::min(options_.range.end, window_.offset());
+  }
 
   const CsvOptions options_;
+  CsvSyntax ends_of_records_;  // their quotes count for where a record ends
+  std::string name_;           // of the file, in places
   std::shared_ptr<CsvHeader> header_;
   FileWindow window_;
   std::int64_t line_ = 1;            // in which the rest begins
@@ -62,8 +69,13 @@ class CsvFile : public RecordFile {
 CsvFile::CsvFile(const CsvOptions& options, std::shared_ptr<CsvHeader> header,
                  const std::string& path, const StreamPosition& at)
     : options_(options),
+      ends_of_records_(options.syntax),
+      name_(path),
       header_(std::move(header)),
       window_(path, options.compression, options.buffer_bytes) {
+  ends_of_records_.quotes = ends_of_records_.quotes && options.quoted_newlines;
+  expect_readable(options_.range, window_);
+  if (options_.range.begin > 0) name_ = text(path, '@', options_.range.begin);
   if (at.offset == 0) {
     start();
   } else {
@@ -73,25 +85,13 @@ CsvFile::CsvFile(const CsvOptions& options, std::shared_ptr<CsvHeader> header,
 }
 
 void CsvFile::start() {
+  if (options_.range.begin > 0) return window_.seek_line(options_.range.begin);
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   while (window_.rest().size() < kByteOrderMark.size() && window_.fill()) {
   }
   if (window_.rest().starts_with(kByteOrderMark)) window_.consume(kByteOrderMark.size());
-  skip_lines();
+  line_ += window_.skip_lines(options_.skip_lines);
   if (options_.header) read_header();
-}
-
-void CsvFile::skip_lines() {
-  for (auto left = options_.skip_lines; left > 0;) {
-    if (const auto end = window_.rest().find('\n'); end != std::string_view::npos) {
-      window_.consume(end + 1);
-      ++line_;
-      --left;
-    } else {
-      window_.consume(window_.rest().size());
-      if (!window_.fill()) return;
-    }
-  }
 }
 
 void CsvFile::read_header() {
@@ -131,9 +131,11 @@ std::vector<std::string> CsvFile::names_of(const RecordRun& run) const {
 // ---- records ---------------------------------------------------------------------------------
 
 bool CsvFile::read(RecordRun& run, const BlockLimits& limits) {
-  while (!cut(run, limits))
+  while (bytes_left() > 0) {
+    if (cut(run, limits)) return true;
     if (!fill()) return cut_last(run);
-  return true;
+  }
+  return false;
 }
 
 bool CsvFile::fill() {
@@ -144,12 +146,12 @@ bool CsvFile::fill() {
 void CsvFile::record_too_long(std::size_t begin, std::size_t end) const {
   const auto rest = window_.rest();
   const auto line = line_ + count_lines(rest.substr(0, begin));
-  CsvScanner scanner(options_.syntax);
+  CsvScanner scanner(ends_of_records_);
   scanner.find_end(rest.data() + begin, rest.data() + end);
   const auto why = scanner.quoted() ? text(": a quote is open since ",
                                            where(scanner.opened(), rest.data() + begin, line))
                                     : std::string();
-  fail(Code::resource_exhausted, window_.path(), ":", line, ": the record is longer than ",
+  fail(Code::resource_exhausted, name_, ":", line, ": the record is longer than ",
        options_.max_record_bytes, " bytes (CsvOptions::max_record_bytes)", why);
 }
 
@@ -158,7 +160,7 @@ void CsvFile::add(RecordRun& run, std::size_t begin, std::size_t end) const {
   if (end > begin && rest[end - 1] == '\r') --end;
   if (end == begin && options_.skip_blank_lines) return;
   if (run.count() == 0) {
-    run.file = window_.path();
+    run.file = name_;
     run.first_record = line_ + count_lines(rest.substr(0, begin));
     run.by_lines = true;
   }
@@ -173,11 +175,11 @@ simd::CsvRecords CsvFile::find_ends(std::size_t most, std::size_t bytes) {
   most = std::min(most, kMostAtOnce);
   ends_.resize(kMostAtOnce + simd::kCsvSlack);
   auto found =
-      find_records(begin, end, options_.syntax.delimiter, options_.syntax.quotes,
+      find_records(begin, end, ends_of_records_.delimiter, ends_of_records_.quotes,
                    static_cast<std::int64_t>(most),
                    static_cast<std::int64_t>(std::min(bytes, kMaxRecordBytes)), ends_.data());
   if (found.count > 0 || !found.irregular) return found;
-  CsvScanner scanner(options_.syntax);
+  CsvScanner scanner(ends_of_records_);
   if (const auto* newline = scanner.find_end(begin, end)) {
     ends_[0] = static_cast<std::uint32_t>(newline - begin);
     found.count = 1;
@@ -188,8 +190,10 @@ simd::CsvRecords CsvFile::find_ends(std::size_t most, std::size_t bytes) {
 
 bool CsvFile::cut(RecordRun& run, const BlockLimits& limits) {
   std::size_t bytes = 0;
-  while (run.count() < limits.records && bytes < limits.bytes) {
-    const auto found = find_ends(limits.records - run.count(), limits.bytes - bytes);
+  while (run.count() < limits.records && bytes < limits.bytes && bytes_left() > 0) {
+    // The last one of ours ends with the byte in front of the range's end, or behind it.
+    const auto found = find_ends(limits.records - run.count(),
+                                 std::min<std::uint64_t>(limits.bytes - bytes, bytes_left() - 1));
     std::size_t begin = 0;
     bool whole = found.count > 0;
     for (std::int64_t i = 0; i < found.count && whole; ++i) {
@@ -213,10 +217,10 @@ bool CsvFile::cut(RecordRun& run, const BlockLimits& limits) {
 
 bool CsvFile::cut_last(RecordRun& run) {
   const auto rest = window_.rest();
-  CsvScanner scanner(options_.syntax);
+  CsvScanner scanner(ends_of_records_);
   scanner.find_end(rest.data(), rest.data() + rest.size());
   if (scanner.quoted())
-    fail(Code::data_loss, window_.path(), ":", line_,
+    fail(Code::data_loss, name_, ":", line_,
          ": the file ends inside of a quoted field: the quote in ",
          where(scanner.opened(), rest.data(), line_), " is never closed");
   if (!rest.empty()) add(run, 0, rest.size());
@@ -240,6 +244,10 @@ CsvSource::CsvSource(const CsvOptions& options, std::shared_ptr<CsvHeader> heade
       buffer_bytes_(options.buffer_bytes),
       header_(std::move(header)) {
   check(options.syntax);
+  if (!options.range.whole() && options.syntax.quotes && options.quoted_newlines)
+    fail(Code::invalid_argument, "CSV records cannot be read in ranges of bytes while fields in ",
+         "quotes may hold ends of lines: nobody knows whether a byte is inside of quotes. If none ",
+         "does, say so (CsvOptions::quoted_newlines = false); otherwise write several files");
   if (options.skip_lines < 0)
     fail(Code::invalid_argument, "skip_lines must be at least 0, not ", options.skip_lines,
          " (CsvOptions)");

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "troupe/actors/readers/byte_range.h"
 #include "troupe/actors/readers/csv_format.h"
 #include "troupe/actors/readers/files_source.h"
 #include "troupe/actors/readers/input_file.h"
@@ -16,11 +17,16 @@ struct CsvOptions {
   bool header = false;               ///< the first record of each file names the columns
   std::int64_t skip_lines = 0;       ///< in front of that, in each file
   bool skip_blank_lines = false;     ///< otherwise they are records without a field
-  bool allow_empty = false;          ///< no record at all is not an error
+  /// Fields in quotes may hold ends of lines. If not, a record is a line, whatever its quotes.
+  bool quoted_newlines = true;
+  bool allow_empty = false;                                  ///< no record at all is not an error
   std::size_t max_record_bytes = std::size_t{64} << 20;      ///< longer records are an error
   std::size_t buffer_bytes = (std::size_t{1} << 20) - 4096;  ///< read at once
   Compression compression = Compression::automatic;
   FilePolicy policy{};
+  /// Only records that start in these bytes of a file, behind the lines that are skipped and
+  /// the header; needs records that are lines. See split_lines.
+  ByteRange range{};
 };
 
 /// The names of the columns, and the file that has them.
@@ -36,7 +42,8 @@ struct CsvHeader {
 /// file may lack its end. A quote counts where a field starts and nowhere else, so a
 /// stray one in the middle of a field, which the decoder will complain about, does
 /// not swallow the records behind it. A byte order mark at the start of a file is
-/// skipped. Records are numbered by the line in which they start, from 1.
+/// skipped. Records are numbered by the line in which they start, from 1; in a range that
+/// does not begin with the file by its lines, as those of TextLineSource.
 ///
 /// Throws the errors of expand_files at once, and invalid_argument for options that
 /// make no sense. Reading throws, as the policy says, data_loss for damaged compressed

@@ -39,6 +39,28 @@ void FileWindow::seek(std::uint64_t offset) {
   begin_ = end_ = 0;
 }
 
+std::int64_t FileWindow::skip_lines(std::int64_t count) {
+  std::int64_t done = 0;
+  while (done < count) {
+    const auto end = rest().find('\n');
+    const bool found = end != std::string_view::npos;
+    consume(found ? end + 1 : rest().size());
+    if (found)
+      ++done;
+    else if (!fill())
+      break;
+  }
+  return done;
+}
+
+void FileWindow::seek_line(std::uint64_t offset) {
+  if (offset == 0) return seek(0);
+  // The line that the byte in front of it belongs to starts before it.
+  const auto bytes = size();
+  seek(bytes ? std::min(offset - 1, *bytes) : offset - 1);
+  skip_lines(1);
+}
+
 void FileWindow::add_record(RecordRun& run, std::size_t begin, std::size_t end) const {
   if (run.count() == 0) run.bytes = buffer_;
   run.begins.push_back(static_cast<std::uint32_t>(kRecordPadding + begin_ + begin));

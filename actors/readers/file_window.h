@@ -31,6 +31,10 @@ class FileWindow {
   bool fill(std::size_t wanted = 0);
   void consume(std::size_t bytes) { begin_ += bytes; }
   void seek(std::uint64_t offset);
+  /// Consumes that many lines, or what there is; returns how many had an end.
+  std::int64_t skip_lines(std::int64_t count);
+  /// Goes to the first line that starts at that byte or behind it, or to the end.
+  void seek_line(std::uint64_t offset);
 
   /// Adds bytes [begin, end) of the rest as a record. All records of a run must be
   /// added between two calls of fill().

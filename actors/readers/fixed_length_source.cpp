@@ -17,9 +17,12 @@ class FixedLengthFile : public RecordFile {
       : options_(options),
         window_(path, options.compression, options.buffer_bytes),
         hop_(options.hop_bytes == 0 ? options.record_bytes : options.hop_bytes) {
+    expect_readable(options_.range, window_);
     if (at.record > 1) {
       window_.seek(at.offset);
       next_ = at.record;
+    } else if (options_.range.begin > options_.header_bytes) {
+      start_inside();
     } else {
       skip_header();
     }
@@ -30,6 +33,8 @@ class FixedLengthFile : public RecordFile {
 
  private:
   void skip_header();
+  /// At the first record of the range, as if those in front of it had been read.
+  void start_inside();
   void expect_whole_end() const;
 
   // The rest of the window begins where the last record ends, or with the next one if
@@ -37,12 +42,13 @@ class FixedLengthFile : public RecordFile {
   std::size_t gap() const {
     return next_ > 1 && hop_ > options_.record_bytes ? hop_ - options_.record_bytes : 0;
   }
+  bool in_range() const { return window_.offset() + gap() < options_.range.end; }
 
   const FixedLengthOptions options_;
   FileWindow window_;
   std::size_t hop_;
   std::int64_t next_ = 1;  // number of the next record
-  bool empty_ = false;     // not even a header
+  bool empty_ = false;     // not even a header, or nothing in the range
 };
 
 void FixedLengthFile::skip_header() {
@@ -54,6 +60,16 @@ void FixedLengthFile::skip_header() {
     fail(Code::data_loss, window_.path(), ": the file has ", window_.rest().size(),
          " bytes, fewer than its header of ", header, " (FixedLengthOptions::header_bytes)");
   if (!empty_) window_.consume(header);
+}
+
+void FixedLengthFile::start_inside() {
+  const auto first = 1 + (options_.range.begin - options_.header_bytes - 1) / hop_;
+  next_ = static_cast<std::int64_t>(first) + 1;
+  const auto size = *window_.size();
+  const auto needed = options_.header_bytes + options_.record_bytes + options_.footer_bytes;
+  const auto records = size < needed ? 0 : 1 + (size - needed) / hop_;
+  empty_ = first > records;  // what may be wrong at the end is told where it begins
+  window_.seek(empty_ ? size : options_.header_bytes + first * hop_ - gap());
 }
 
 void FixedLengthFile::expect_whole_end() const {
@@ -72,7 +88,7 @@ void FixedLengthFile::expect_whole_end() const {
 bool FixedLengthFile::read(RecordRun& run, const BlockLimits& limits) {
   const auto record = options_.record_bytes;
   while (run.count() < limits.records &&
-         (run.count() == 0 || run.count() * record < limits.bytes)) {
+         (run.count() == 0 || run.count() * record < limits.bytes) && in_range()) {
     const auto needed = gap() + record + options_.footer_bytes;
     if (window_.rest().size() < needed) {
       if (run.count() > 0) break;

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "troupe/actors/readers/byte_range.h"
 #include "troupe/actors/readers/files_source.h"
 #include "troupe/actors/readers/input_file.h"
 
@@ -19,6 +20,7 @@ struct FixedLengthOptions {
   Compression compression = Compression::automatic;
   FilePolicy policy{};
   std::size_t buffer_bytes = (std::size_t{1} << 20) - 4096;  ///< read at once
+  ByteRange range{};  ///< only records that start in these bytes of a file; see split_file
 };
 
 /// Records of a fixed number of bytes. They are numbered from 1 in each file.

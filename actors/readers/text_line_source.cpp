@@ -44,17 +44,13 @@ TextLineFile::TextLineFile(const TextLineOptions& options, const std::string& pa
     skip_lines_ = options_.skip_header_lines;
   else
     name_ = text(path, '@', options_.range.begin);
-  if (options_.range.whole() || !window_.compressed()) {
-    if (at.offset > 0) {
-      window_.seek(at.offset);
-      line_ = at.record;
-    } else {
-      start();
-    }
-    return;
+  expect_readable(options_.range, window_);
+  if (at.offset > 0) {
+    window_.seek(at.offset);
+    line_ = at.record;
+  } else {
+    start();
   }
-  fail(Code::invalid_argument, path, ": a compressed file cannot be read from byte ",
-       options_.range.begin, " on (TextLineOptions::range)");
 }
 
 void TextLineFile::start() {
@@ -65,16 +61,7 @@ void TextLineFile::start() {
     if (window_.rest().starts_with(kByteOrderMark)) window_.consume(kByteOrderMark.size());
     return;
   }
-  // The line that the byte in front of the range belongs to is not ours.
-  if (const auto size = window_.size(); size && *size < options_.range.begin) {
-    window_.seek(*size);
-    return;
-  }
-  window_.seek(options_.range.begin - 1);
-  auto end = find_end();
-  while (end == std::string_view::npos && fill()) end = find_end();
-  window_.consume(end == std::string_view::npos ? window_.rest().size() : end + 1);
-  scanned_ = 0;
+  window_.seek_line(options_.range.begin);
 }
 
 bool TextLineFile::fill() {

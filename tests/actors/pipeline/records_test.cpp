@@ -6,6 +6,8 @@
 #include "support/error_matcher.h"
 #include "troupe/actors/decoders/example_builder.h"
 #include "troupe/actors/pipeline/batch_iterator.h"
+#include "troupe/actors/pipeline/csv.h"
+#include "troupe/actors/pipeline/libsvm.h"
 
 namespace troupe {
 namespace {
@@ -91,12 +93,48 @@ TEST_F(RecordsTest, HaveAnotherOrderOfFilesInEachEpoch) {
 TEST_F(RecordsTest, SplitAText) {
   const auto path = file("a.txt", "h\n" + test::lines_of("line ", 100));
   std::size_t lines = 0;
-  for (const auto& part : split_text(path, 4, {.skip_header_lines = 1})) {
+  for (const auto& part : read_text({path}, 1).split(4)) {
     const auto records = read(part);
     EXPECT_NEAR(static_cast<double>(records.size()), 25, 5);
     lines += records.size();
   }
   EXPECT_EQ(lines, 100u);
+}
+
+TEST_F(RecordsTest, OfEveryFormatThatCanBeSplitAreSplit) {
+  const auto joined = [](const std::vector<Records>& parts) {
+    std::vector<std::string> all;
+    for (const auto& part : parts)
+      for (auto& record : read(part)) all.push_back(record.substr(record.find(' ') + 1));
+    return all;
+  };
+  const auto text = file("a.csv", "h\n1\n2\n3\n4\n5\n");
+  EXPECT_THAT(joined(read_csv({text}, {.header = true, .quoted_newlines = false}).split(3)),
+              ElementsAre("1", "2", "3", "4", "5"));
+  EXPECT_THAT(joined(read_libsvm({text}).split(2)), ElementsAre("h", "1", "2", "3", "4", "5"));
+  EXPECT_THAT(
+      joined(read_fixed_length({file("a.bin", "Haabbcc")}, 2, {.header_bytes = 1}).split(2)),
+      ElementsAre("aa", "bb", "cc"));
+}
+
+TEST_F(RecordsTest, SayWhyTheyCannotBeSplit) {
+  const auto refused = [](const Records& records) {
+    return error_of([&] { (void)records.split(2); });
+  };
+  const auto a = file("a", "1\n2\n"), b = file("b", "3\n");
+  test::write_tfrecords(directory / "c", {"x", "y"});
+  EXPECT_THAT(refused(read_tfrecord({directory / "c"})),
+              IsError(Code::invalid_argument, HasSubstr("where a record begins is known only from "
+                                                        "the lengths of all before it. Write "
+                                                        "several files")));
+  EXPECT_THAT(refused(read_csv({a})),
+              IsError(Code::invalid_argument, HasSubstr("inside of quotes")));
+  EXPECT_THAT(refused(read_text({a, b})),
+              IsError(Code::invalid_argument, HasSubstr("Join a reader of each")));
+  EXPECT_THAT(refused(read_text({a}).repeat(2)),
+              IsError(Code::invalid_argument, HasSubstr("before anything else is done with them")));
+  EXPECT_THAT(refused(read_files({a})),
+              IsError(Code::invalid_argument, HasSubstr("cannot be split")));
 }
 
 TEST_F(RecordsTest, ReachPaddedBatches) {
@@ -125,7 +163,7 @@ TEST_F(RecordsTest, AreReadInPartsAtTheSameTimeAndJoined) {
   std::string bytes;
   for (int i = 0; i < 1000; ++i) bytes += std::to_string(i) + "\n";
   std::vector<Examples> parts;
-  for (const auto& part : split_text(file("a.txt", bytes), 3))
+  for (const auto& part : read_text({file("a.txt", bytes)}).split(3))
     parts.push_back(part.decode({numbers({})}, {.decoders = 1}));
   BatchIterator iterator(join(parts).buffer(64).batch(100, Remainder::keep), {2, 1});
   std::vector<float> all;

@@ -119,6 +119,22 @@ const NamedSource kSources[] = {
        options.range = {5, 300};
        return std::make_unique<TextLineSource>(options);
      }},
+    {"CsvOfARange",
+     [](const std::string& d) -> SourcePtr {
+       CsvOptions options{.files = {d + "/d.txt", d + "/long.txt"}, .quoted_newlines = false};
+       options.buffer_bytes = 8;
+       options.range = {5, 300};
+       return std::make_unique<CsvSource>(options);
+     }},
+    {"FixedLengthOfARange",
+     [](const std::string& d) -> SourcePtr {
+       FixedLengthOptions options{.files = {d + "/a.bin", d + "/long.txt"}, .record_bytes = 3};
+       options.header_bytes = 5;
+       options.hop_bytes = 4;
+       options.buffer_bytes = 5;
+       options.range = {7, 300};
+       return std::make_unique<FixedLengthSource>(options);
+     }},
     {"Idx",
      [](const std::string& d) -> SourcePtr {
        return std::make_unique<ArraySource>(FilesOptions{.files = {d + "/a.idx", d + "/b.idx"}},

@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <caf/actor_cast.hpp>
+#include <limits>
+#include <map>
 #include <utility>
 
 #include "troupe/actors/decoders/bad_records.h"
@@ -183,12 +185,45 @@ std::string Batches::describe() const {
 
 // ---- actors ----------------------------------------------------------------------------------
 
+namespace {
+
+/// An account for each branch that may leave records out; those that name the same file
+/// share theirs, with the budgets of all.
+std::vector<std::shared_ptr<BadRecords>> bad_records(const std::vector<DecodeOptions>& branches) {
+  constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
+  std::map<std::string, std::shared_ptr<BadRecords>> by_file;
+  std::vector<std::shared_ptr<BadRecords>> accounts;
+  for (const auto& branch : branches) {
+    auto& account = accounts.emplace_back();
+    if (branch.skip_bad_records == 0) continue;
+    BadRecordOptions options{branch.skip_bad_records, branch.quarantine};
+    if (branch.quarantine.empty()) {
+      account = std::make_shared<BadRecords>(options);
+      continue;
+    }
+    auto& shared = by_file[branch.quarantine];
+    if (!shared) {
+      options.budget = 0;
+      for (const auto& other : branches)
+        if (other.quarantine == branch.quarantine)
+          options.budget += std::min(other.skip_bad_records, kMost - options.budget);
+      shared = std::make_shared<BadRecords>(options);
+    }
+    account = shared;
+  }
+  return accounts;
+}
+
+}  // namespace
+
 Batches::Running Batches::spawn(Troupe& troupe, const std::string& prefix,
                                 std::uint64_t seed) const {
   const auto& d = *d_;
   std::vector<std::int64_t> lanes;
+  std::vector<DecodeOptions> decodings;
   std::int64_t producers = 0;
   for (const auto& branch : d.branches) {
+    decodings.push_back(branch.decoding);
     lanes.push_back(d.decoder_count(branch));
     producers += lanes.back();
   }
@@ -231,6 +266,7 @@ Batches::Running Batches::spawn(Troupe& troupe, const std::string& prefix,
       troupe.tell(merge, join_atom_v, caf::actor_cast<caf::actor>(producer),
                   static_cast<std::uint32_t>(lane));
   };
+  const auto bad = bad_records(decodings);
   std::int64_t number = 0;
   for (std::size_t lane = 0; lane < d.branches.size(); ++lane) {
     const auto& branch = d.branches[lane];
@@ -246,16 +282,13 @@ Batches::Running Batches::spawn(Troupe& troupe, const std::string& prefix,
     const auto reader = branch.records.spawn(troupe, title, reading);
     running.readers.emplace_back(title, reader);
     troupe.observe(reader, Role::reader);
-    const auto bad = branch.decoding.skip_bad_records > 0
-                         ? std::make_shared<BadRecords>(BadRecordOptions{
-                               branch.decoding.skip_bad_records, branch.decoding.quarantine})
-                         : nullptr;
     const auto decoded_bytes = d.varies() ? branch.decoding.decoded_bytes : 0;
     for (std::int64_t i = 0; i < lanes[lane]; ++i) {
       const auto decoder_title = text(prefix, "decoder ", number++);
       add(decoder_title,
-          troupe.spawn(decoder_title, decoder, reader, into,
-                       branch.decoder(bad, decoded_bytes, d.shuffled || d.buckets.has_value())),
+          troupe.spawn(
+              decoder_title, decoder, reader, into,
+              branch.decoder(bad[lane], decoded_bytes, d.shuffled || d.buckets.has_value())),
           lane);
       troupe.link(reader, running.decoders.back().second);
     }

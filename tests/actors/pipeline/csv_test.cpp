@@ -12,6 +12,7 @@ namespace {
 
 using test::error_of;
 using test::IsError;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -49,6 +50,24 @@ TEST_F(CsvPipeline, GoesFromFilesToBatches) {
   EXPECT_FALSE(iterator.next());
   EXPECT_THAT(test::read_file(directory / "bad.txt"),
               HasSubstr("b.csv:2:8: field 'age' (#2): \"x\" is not a valid float32\nOslo,5,x,\n"));
+}
+
+TEST_F(CsvPipeline, KeepsTheBadRecordsOfSeveralReadersInOneFile) {
+  DecodeOptions decoding{.decoders = 1, .skip_bad_records = 1, .quarantine = directory / "bad.txt"};
+  const auto examples = [&](const std::string& name) {
+    return read_csv({directory / name}, {.header = true})
+        .decode({csv_columns({csv::required<float>("age")},
+                             {.header = csv_header({directory / name})})},
+                decoding);
+  };
+  BatchIterator iterator(
+      join({examples("a.csv"), examples("b.csv")}).buffer(10).batch(4, Remainder::keep));
+  const auto batch = iterator.next();
+  ASSERT_TRUE(batch);
+  EXPECT_EQ(batch->components[0], Tensor::of<float>({2}, {10, 1}));
+  EXPECT_FALSE(iterator.next());
+  EXPECT_THAT(test::read_file(directory / "bad.txt"),
+              AllOf(HasSubstr("a.csv:3:"), HasSubstr("b.csv:2:")));
 }
 
 TEST_F(CsvPipeline, FailsWithThePlaceOfABadRecord) {

@@ -32,11 +32,7 @@ TextLineOptions text_options(const OptionMap& o) {
   return options;
 }
 
-Records text_reader(const OptionMap& o) {
-  const auto options = text_options(o);
-  const TextLineSource probe(options);
-  return {[options] { return std::make_unique<TextLineSource>(options); }, probe.describe()};
-}
+Records text_reader(const OptionMap& o) { return read_lines(o.files("files"), text_options(o)); }
 
 Records libsvm_reader(const OptionMap& o) { return read_libsvm(text_options(o)); }
 
@@ -55,6 +51,7 @@ CsvOptions csv_options(const OptionMap& o) {
   options.header = o.flag("header", false);
   options.skip_lines = o.integer("skip_lines", 0, 0, kAny);
   options.skip_blank_lines = o.flag("skip_blank_lines", false);
+  options.quoted_newlines = o.flag("quoted_newlines", true);
   options.allow_empty = o.flag("allow_empty", false);
   options.syntax.delimiter = o.character("delimiter", ',');
   options.syntax.quotes = o.flag("quotes", true);
@@ -169,12 +166,47 @@ DType dtype_in(const OptionMap& o, const std::string& option, const std::string&
   }
 }
 
-/// "name dtype", or "name dtype default".
+/// "name category vocabulary.txt" or "name hashed buckets", and behind that "or_id 0",
+/// "unknown_id 7" or "hash_unknown 100".
+CsvColumn category_column(const OptionMap& o, const std::string& text,
+                          const std::vector<std::string>& words) {
+  const auto number = [&](const std::string& word) {
+    try {
+      return OptionMap{{"number", word}}.integer("number", 0, kAny);
+    } catch (const Error&) {
+      o.refuse("columns", "has \"", text, "\", where ", word, " is not a number from 0 on");
+    }
+  };
+  const bool hashed = words[1] == "hashed";
+  UnknownCategory unknown;
+  std::optional<std::int64_t> id;
+  for (std::size_t i = 3; i < words.size(); i += 2) {
+    const auto& rule = words[i];
+    const auto value = i + 1 < words.size() ? number(words[i + 1]) : -1;
+    if (value >= 0 && rule == "or_id")
+      id = value;
+    else if (value >= 0 && rule == "unknown_id" && !hashed)
+      unknown = csv::unknown_id(value);
+    else if (value >= 0 && rule == "hash_unknown" && !hashed)
+      unknown = csv::hash_unknown(value);
+    else
+      o.refuse("columns", "has \"", text, "\": behind ", hashed ? "its buckets" : "its vocabulary",
+               " may stand or_id", hashed ? "" : ", unknown_id or hash_unknown", " and a number");
+  }
+  const auto column = hashed ? csv::hashed(words[0], number(words[2]))
+                             : csv::category(words[0], csv_vocabulary(o.path(words[2])), unknown);
+  return id ? column.or_id(*id) : column;
+}
+
+/// "name dtype", "name dtype default", or a category.
 CsvColumn csv_column(const OptionMap& o, const std::string& text) {
   const auto words = words_of(text);
+  if (words.size() > 2 && (words[1] == "category" || words[1] == "hashed"))
+    return category_column(o, text, words);
   if (words.size() < 2 || words.size() > 3)
     o.refuse("columns", "has \"", text,
-             "\", which is not \"name dtype\" or \"name dtype default\"");
+             "\", which is not \"name dtype\", \"name dtype default\", \"name category file\" or "
+             "\"name hashed buckets\"");
   CsvColumn column{words[0], dtype_in(o, "columns", words[1])};
   if (words.size() == 2) return column;
   if (column.dtype == DType::string) {
@@ -214,7 +246,7 @@ DecoderFactory csv_decoder(const OptionMap& o, const OptionMap& reader) {
 DecoderFactory raw_decoder(const OptionMap& o, const OptionMap&) {
   RawDecoderOptions options;
   options.dtype = o.dtype("dtype", options.dtype);
-  options.shape = o.shape("shape", options.shape);
+  options.shape = o.varying_shape("shape", options.shape);
   options.big_endian = o.flag("big_endian", false);
   options.name = o.text("component", "");
   return [options] { return std::make_shared<RawDecoder>(options); };
@@ -234,7 +266,7 @@ ExampleFeature example_feature(const OptionMap& o, const std::string& text) {
   feature.dtype = dtype_in(o, "features", words[1]);
   if (words.size() == 3) {
     try {
-      feature.shape = OptionMap{{"shape", words[2]}}.shape("shape");
+      feature.shape = OptionMap{{"shape", words[2]}}.varying_shape("shape", {});
     } catch (const Error&) {
       o.refuse("features", "has \"", text, "\", whose shape is none");
     }

@@ -60,9 +60,20 @@ std::vector<std::string> OptionMap::files(const std::string& name) const {
   if (paths.empty()) fail(Code::invalid_argument, owner_, " needs the option '", name, "'");
   for (auto& path : paths) {
     if (path.empty()) refuse(name, "is the name of no file");
-    if (!directory_.empty() && path[0] != '/' && path != "-") path = directory_ + "/" + path;
+    if (!options_.at(name).implied) path = this->path(path);
   }
   return paths;
+}
+
+std::string OptionMap::path(const std::string& value) const {
+  return directory_.empty() || value[0] == '/' || value == "-" ? value : directory_ + "/" + value;
+}
+
+OptionMap OptionMap::of_file(const std::string& path) const {
+  auto one = *this;
+  one.options_["files"] = {{path}, {}, true};
+  one.options_["allow_empty"] = {{"true"}, {}, true};
+  return one;
 }
 
 std::int64_t OptionMap::parse_integer(const std::string& name, const std::string& value,
@@ -116,14 +127,18 @@ char OptionMap::character(const std::string& name, char fallback) const {
   return (*given)[0];
 }
 
-Shape OptionMap::parse_shape(const std::string& name, const std::string& value) const {
+Shape OptionMap::parse_shape(const std::string& name, const std::string& value,
+                             bool may_vary) const {
   constexpr std::int64_t kMostExtent = std::int64_t{1} << 40;
   std::vector<std::int64_t> extents;
   for (std::size_t at = 0; at < value.size();) {
     const auto comma = std::min(value.find(',', at), value.size());
     auto begin = at;
     while (begin < comma && value[begin] == ' ') ++begin;
-    extents.push_back(parse_integer(name, value.substr(begin, comma - begin), 1, kMostExtent));
+    const auto extent = value.substr(begin, comma - begin);
+    extents.push_back(may_vary && extents.empty() && extent == "-1"
+                          ? Shape::kUnknown
+                          : parse_integer(name, extent, 1, kMostExtent));
     if (comma + 1 == value.size()) refuse(name, "is \"", value, "\", which ends with a comma");
     at = comma + 1;
   }
@@ -131,7 +146,7 @@ Shape OptionMap::parse_shape(const std::string& name, const std::string& value) 
     refuse(name, "has ", extents.size(), " axes; at most ", Shape::kMaxRank, " are possible");
   const Shape shape(extents);
   try {
-    (void)shape.volume();
+    if (shape.known()) (void)shape.volume();
   } catch (const Error& error) {
     refuse(name, "is too large: ", error.what());
   }
@@ -143,6 +158,11 @@ Shape OptionMap::shape(const std::string& name) const { return parse_shape(name,
 Shape OptionMap::shape(const std::string& name, const Shape& fallback) const {
   const auto given = value(name);
   return given ? parse_shape(name, *given) : fallback;
+}
+
+Shape OptionMap::varying_shape(const std::string& name, const Shape& fallback) const {
+  const auto given = value(name);
+  return given ? parse_shape(name, *given, true) : fallback;
 }
 
 DType OptionMap::dtype(const std::string& name, DType fallback) const {
@@ -157,7 +177,7 @@ DType OptionMap::dtype(const std::string& name, DType fallback) const {
 
 void OptionMap::expect_all_known() const {
   for (const auto& [name, option] : options_) {
-    if (asked_.contains(name)) continue;
+    if (asked_.contains(name) || option.implied) continue;
     std::string known;
     for (const auto& other : asked_) known += (known.empty() ? "" : ", ") + other;
     fail(Code::invalid_argument, option.place, option.place.empty() ? "" : ": ", owner_,

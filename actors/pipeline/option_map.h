@@ -43,6 +43,9 @@ class OptionMap {
   /// Where files() looks for relative paths; the working directory unless it is set.
   void set_directory(std::string directory) { directory_ = std::move(directory); }
 
+  /// The same with this as the only one of `files`, which may be without a record.
+  OptionMap of_file(const std::string& path) const;
+
   bool has(const std::string& name) const;
 
   std::string text(const std::string& name) const;
@@ -51,6 +54,8 @@ class OptionMap {
   std::vector<std::string> list(const std::string& name) const;
   /// The same for paths and patterns, at least one; relative ones as seen from the directory.
   std::vector<std::string> files(const std::string& name) const;
+  /// A path, as seen from the directory if it is relative.
+  std::string path(const std::string& value) const;
   std::int64_t integer(const std::string& name, std::int64_t least, std::int64_t most) const;
   std::int64_t integer(const std::string& name, std::int64_t fallback, std::int64_t least,
                        std::int64_t most) const;
@@ -63,6 +68,8 @@ class OptionMap {
   /// "28,28,1"; "" is a scalar.
   Shape shape(const std::string& name) const;
   Shape shape(const std::string& name, const Shape& fallback) const;
+  /// The same where the first extent may be -1: it varies.
+  Shape varying_shape(const std::string& name, const Shape& fallback) const;
   DType dtype(const std::string& name, DType fallback) const;
 
   /// Throws invalid_argument for an option that nobody has asked for, with the names
@@ -79,6 +86,7 @@ class OptionMap {
   struct Option {
     std::vector<std::string> values;
     std::string place;
+    bool implied = false;  ///< nobody has written it: a path is meant as it stands
   };
   const Option* find(const std::string& name) const;
   /// The one value of an option; none when it is not given.
@@ -86,7 +94,7 @@ class OptionMap {
   std::string required(const std::string& name) const;
   std::int64_t parse_integer(const std::string& name, const std::string& value, std::int64_t least,
                              std::int64_t most) const;
-  Shape parse_shape(const std::string& name, const std::string& value) const;
+  Shape parse_shape(const std::string& name, const std::string& value, bool may_vary = false) const;
   [[noreturn]] void refuse_with(const std::string& name, const std::string& why) const;
 
   std::string owner_ = "a reader";

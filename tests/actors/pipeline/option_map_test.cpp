@@ -45,6 +45,36 @@ TEST(OptionMap, GivesValuesByType) {
   o.expect_all_known();
 }
 
+TEST(OptionMap, GivesShapesThatVary) {
+  const OptionMap o{{"varies", "-1, 4"}, {"fixed", "3"}};
+  EXPECT_EQ(o.varying_shape("varies", {}), Shape({Shape::kUnknown, 4}));
+  EXPECT_EQ(o.varying_shape("fixed", {}), Shape({3}));
+  EXPECT_EQ(o.varying_shape("none", {2}), Shape({2}));
+  const auto varying = [](const OptionMap& options) { options.varying_shape("o", {}); };
+  EXPECT_EQ(complaint("4,-1", varying), "is -1; it goes from 1 to 1099511627776");
+  EXPECT_EQ(complaint("-1", [](const OptionMap& options) { options.shape("o"); }),
+            "is -1; it goes from 1 to 1099511627776");
+}
+
+TEST(OptionMap, SeesRelativePathsFromItsDirectory) {
+  OptionMap o{{"files", "a.txt"}};
+  EXPECT_EQ(o.path("b.txt"), "b.txt");
+  o.set_directory("data");
+  EXPECT_EQ(o.path("b.txt"), "data/b.txt");
+  EXPECT_EQ(o.path("/b.txt"), "/b.txt");
+  EXPECT_THAT(o.files("files"), ElementsAre("data/a.txt"));
+}
+
+TEST(OptionMap, IsMadeForOneOfItsFiles) {
+  OptionMap o{{"files", "*.txt"}, {"array", "x"}};
+  o.set_directory("data");
+  const auto one = o.of_file("data/a.txt");
+  EXPECT_THAT(one.files("files"), ElementsAre("data/a.txt"));
+  EXPECT_EQ(one.text("array"), "x");
+  one.expect_all_known();  // also when nobody knows allow_empty
+  EXPECT_TRUE(one.flag("allow_empty", false));
+}
+
 TEST(OptionMap, FallsBackWhenAnOptionIsNotGiven) {
   const OptionMap o;
   EXPECT_FALSE(o.has("x"));

@@ -1,13 +1,11 @@
 #include "troupe/actors/readers/queue_reader.h"
 
 #include <algorithm>
-#include <caf/typed_event_based_actor.hpp>
 #include <charconv>
 #include <iterator>
 #include <utility>
 
-#include "troupe/messages/answer.h"
-#include "troupe/messages/tick.h"
+#include "troupe/actors/readers/reader_behavior.h"
 
 namespace troupe {
 namespace {
@@ -77,6 +75,7 @@ void open_next(QueueReaderState& r) {
 
 /// A block of the file in progress, if it has another one.
 void read_one(QueueReaderState& r, const BlockLimits& limits) {
+  if (!r.source && r.files.empty()) return;
   try {
     if (!r.source) open_next(r);
     ReaderState::Ready next;
@@ -133,7 +132,6 @@ void ask(Self self, const QueueReaderOptions& options) {
           });
 }
 
-/// Does what can be done now: reads one block at a time, so that requests are answered in between.
 void advance(Self self, const QueueReaderOptions& options) {
   auto& r = self->state;
   answer_waiting(r);
@@ -165,35 +163,9 @@ Reader::behavior_type queue_reader(Self self, Queue queue, FileOpener open,
   self->state.queue = std::move(queue);
   self->state.open = std::move(open);
   self->state.end = check_limits(options.limits);
-  on_tick(self, [self, options] {
-    auto& r = self->state;
-    r.reading = false;
-    if (!r.end && (r.source || !r.files.empty())) read_one(r, options.limits);
-    advance(self, options);
-  });
-  advance(self, options);
-  return {
-      [self, options](next_atom) -> caf::result<RecordBlock> {
-        auto& r = self->state;
-        auto promise = self->make_response_promise<RecordBlock>();
-        r.waiting.push_back(promise);
-        advance(self, options);
-        return promise;
-      },
-      [self](stop_atom) {
-        stop_reader(self->state);
-        return caf::ok_atom_v;
-      },
-      [self](status_atom) { return self->state.clock.read(); },
-      [self](snapshot_atom) { return answer([&] { return snapshot(self->state); }); },
-      [self, options](restore_atom, const ReaderSnapshot& snapshot) {
-        return answer([&] {
-          restore(self->state, snapshot);
-          advance(self, options);
-          return caf::ok_atom_v;
-        });
-      },
-  };
+  return reader_behavior(
+      self, [options](QueueReaderState& r) { read_one(r, options.limits); },
+      [options](Self reader) { advance(reader, options); }, snapshot, restore);
 }
 
 }  // namespace troupe

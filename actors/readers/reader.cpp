@@ -1,10 +1,8 @@
 #include "troupe/actors/readers/reader.h"
 
-#include <caf/typed_event_based_actor.hpp>
 #include <utility>
 
-#include "troupe/messages/answer.h"
-#include "troupe/messages/tick.h"
+#include "troupe/actors/readers/reader_behavior.h"
 
 namespace troupe {
 namespace {
@@ -30,9 +28,9 @@ void read_one(ReaderState& r, const BlockLimits& limits) {
   }
 }
 
-/// Reads one block at a time, so that requests are answered in between.
-void read_ahead(Self self, const ReaderOptions& options) {
+void advance(Self self, const ReaderOptions& options) {
   auto& r = self->state;
+  answer_waiting(r);
   const bool enough = r.ready.size() >= options.read_ahead + r.waiting.size();
   if (!r.reading)
     r.clock.enter(r.end    ? StageActivity::idle
@@ -115,37 +113,9 @@ Reader::behavior_type record_reader(Self self, std::shared_ptr<RecordSource> sou
                                     ReaderOptions options) {
   self->state.source = std::move(source);
   self->state.end = check_limits(options.limits);
-  on_tick(self, [self, options] {
-    auto& r = self->state;
-    r.reading = false;
-    if (!r.end) read_one(r, options.limits);
-    answer_waiting(r);
-    read_ahead(self, options);
-  });
-  read_ahead(self, options);
-  return {
-      [self, options](next_atom) -> caf::result<RecordBlock> {
-        auto& r = self->state;
-        auto promise = self->make_response_promise<RecordBlock>();
-        r.waiting.push_back(promise);
-        answer_waiting(r);
-        read_ahead(self, options);
-        return promise;
-      },
-      [self](stop_atom) {
-        stop_reader(self->state);
-        return caf::ok_atom_v;
-      },
-      [self](status_atom) { return self->state.clock.read(); },
-      [self](snapshot_atom) { return answer([&] { return snapshot(self->state); }); },
-      [self, options](restore_atom, const ReaderSnapshot& snapshot) {
-        return answer([&] {
-          restore(self->state, snapshot);
-          read_ahead(self, options);
-          return caf::ok_atom_v;
-        });
-      },
-  };
+  return reader_behavior(
+      self, [options](ReaderState& r) { read_one(r, options.limits); },
+      [options](Self reader) { advance(reader, options); }, snapshot, restore);
 }
 
 }  // namespace troupe

@@ -79,9 +79,9 @@ TEST(ImageOps, LeaveImagesAloneThatSomebodyElseHolds) {
 
 TEST(ImageOps, RefuseARectangleThatIsNotInside) {
   EXPECT_EQ(image::crop(counting(3, 3), 1, 1, 2, 2), Tensor::of<float>({2, 2, 1}, {4, 5, 7, 8}));
-  for (const auto& [top, left, height, width] : {std::array{0, 0, 4, 1}, std::array{0, 2, 1, 2},
-                                                 std::array{-1, 0, 1, 1}, std::array{0, 0, 0, 1}})
-    EXPECT_THAT(error_of([&] { image::crop(counting(3, 3), top, left, height, width); }),
+  for (const auto& edge : {std::array{0, 0, 4, 1}, std::array{0, 2, 1, 2}, std::array{-1, 0, 1, 1},
+                           std::array{0, 0, 0, 1}})
+    EXPECT_THAT(error_of([&] { image::crop(counting(3, 3), edge[0], edge[1], edge[2], edge[3]); }),
                 IsError(Code::invalid_argument, HasSubstr("the image is [3, 3, 1]: it has no")));
 }
 

@@ -12,6 +12,8 @@
 
 #include "support/temporary_directory.h"
 #include "troupe/actors/decoders/example_builder.h"
+#include "troupe/actors/ensemble/combiner.h"
+#include "troupe/actors/ensemble/model_ensemble.h"
 #include "troupe/actors/pipeline/arrays.h"
 #include "troupe/actors/pipeline/batch_iterator.h"
 #include "troupe/actors/pipeline/csv.h"
@@ -99,6 +101,16 @@ read_cifar10({"data/data_batch_*.bin"})
     .shuffle({.capacity = 20'000 + 3 * 128, .min_after_dequeue = 20'000})
     .batch(128, Remainder::drop)
 ;
+  }
+
+  void ensembles(ModelFunction mlp_model, ModelFunction cnn_model, Tensor images) {
+ModelEnsemble ensemble({.combiner = probability_combiner()});
+ensemble.join("mlp", mlp_model, "run/mlp");          // the newest checkpoint of a directory
+ensemble.join("cnn", cnn_model, "run/cnn", 2.0);     // with twice the weight
+const auto answer = ensemble.run({images});
+
+ensemble.assign("mlp", "run/mlp/ckpt-3000");   // other weights, for the queries that come after
+ensemble.leave("cnn");                         // returns once it has answered what it was asked
   }
 };
 

@@ -1,5 +1,6 @@
 #include "troupe/actors/pipeline/builtin_formats.h"
 
+#include <algorithm>
 #include <limits>
 #include <sstream>
 
@@ -225,21 +226,80 @@ CsvColumn csv_column(const OptionMap& o, const std::string& text) {
   return column;
 }
 
+/// A component, by the positions of its columns in the option 'columns'.
+struct CsvPiece {
+  std::string name;
+  std::vector<std::size_t> columns;
+  bool stacked = false;
+};
+
+/// Columns as components. "features" stacks all of them, "features rooms age" these two,
+/// where the first of them stands.
+std::vector<CsvPiece> csv_pieces(const OptionMap& o, const std::vector<CsvColumn>& columns) {
+  std::vector<CsvPiece> pieces;
+  for (std::size_t i = 0; i < columns.size(); ++i) pieces.push_back({columns[i].name, {i}});
+  for (const auto& text : o.list("stack")) {
+    auto words = words_of(text);
+    if (words.empty()) o.refuse("stack", "has no name");
+    if (words.size() == 1)
+      for (const auto& column : columns) words.push_back(column.name);
+    CsvPiece stack{words[0], {}, true};
+    std::size_t place = 0;
+    for (std::size_t w = 1; w < words.size(); ++w) {
+      const auto piece = std::ranges::find_if(
+          pieces, [&](const auto& other) { return !other.stacked && other.name == words[w]; });
+      if (piece == pieces.end())
+        o.refuse("stack", "has \"", text, "\", but there is no column '", words[w],
+                 "', or it is stacked already");
+      stack.columns.push_back(piece->columns[0]);
+      const auto at = static_cast<std::size_t>(piece - pieces.begin());
+      if (w == 1) {
+        place = at;
+        piece->stacked = true;
+      } else {
+        if (at < place) --place;
+        pieces.erase(piece);
+      }
+    }
+    pieces[place] = std::move(stack);
+  }
+  return pieces;
+}
+
+CsvNumbers csv_numbers(const OptionMap& o) {
+  const auto name = o.text("numbers", "tensorflow_1");
+  if (name != "tensorflow_1" && name != "tensorflow_2")
+    o.refuse("numbers", "is \"", name, "\", which is neither tensorflow_1 nor tensorflow_2");
+  return name == "tensorflow_1" ? CsvNumbers::tensorflow_1 : CsvNumbers::tensorflow_2;
+}
+
 DecoderFactory csv_decoder(const OptionMap& o, const OptionMap& reader) {
   std::vector<CsvColumn> columns;
   for (const auto& text : o.list("columns")) columns.push_back(csv_column(o, text));
   if (columns.empty()) o.refuse("columns", "must be given: \"name dtype\", once for each column");
-  const auto stacked = o.text("stack", "");
-  std::vector<CsvComponent> components;
-  if (stacked.empty())
-    components.assign(columns.begin(), columns.end());
-  else
-    components.push_back(csv::stack(stacked, columns));
   const auto reading = csv_options(reader);
   CsvDecoderOptions options;
   options.syntax = reading.syntax;
   options.na_value = o.text("na_value", "");
+  options.numbers = csv_numbers(o);
+  const auto selected = o.integers("select_cols", 0, kAny);
+  if (!selected.empty() && selected.size() != columns.size())
+    o.refuse("select_cols", "has ", selected.size(), " positions for ", columns.size(), " columns");
   if (reading.header) options.header = csv_header(reader.files("files"), reading);
+
+  std::vector<CsvComponent> components;
+  std::vector<std::size_t> order;
+  for (const auto& piece : csv_pieces(o, columns)) {
+    std::vector<CsvColumn> own;
+    for (const auto column : piece.columns) own.push_back(columns[column]);
+    components.push_back(piece.stacked ? csv::stack(piece.name, own) : own[0]);
+    order.insert(order.end(), piece.columns.begin(), piece.columns.end());
+  }
+  for (const auto column : order)
+    if (!selected.empty()) options.select_cols.push_back(selected[column]);
+  // Stacks have changed the order, so fields are found by the names of their columns.
+  if (selected.empty() && !reading.header && !std::ranges::is_sorted(order))
+    for (const auto& column : columns) options.header.push_back(column.name);
   return csv_columns(std::move(components), std::move(options));
 }
 

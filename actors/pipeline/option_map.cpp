@@ -98,6 +98,13 @@ std::int64_t OptionMap::integer(const std::string& name, std::int64_t fallback, 
   return given ? parse_integer(name, *given, least, most) : fallback;
 }
 
+std::vector<std::int64_t> OptionMap::integers(const std::string& name, std::int64_t least,
+                                              std::int64_t most) const {
+  std::vector<std::int64_t> numbers;
+  for (const auto& value : list(name)) numbers.push_back(parse_integer(name, value, least, most));
+  return numbers;
+}
+
 double OptionMap::number(const std::string& name, double fallback) const {
   const auto given = value(name);
   if (!given) return fallback;

@@ -59,6 +59,9 @@ class OptionMap {
   std::int64_t integer(const std::string& name, std::int64_t least, std::int64_t most) const;
   std::int64_t integer(const std::string& name, std::int64_t fallback, std::int64_t least,
                        std::int64_t most) const;
+  /// All values of an option that may be given several times.
+  std::vector<std::int64_t> integers(const std::string& name, std::int64_t least,
+                                     std::int64_t most) const;
   /// A finite number.
   double number(const std::string& name, double fallback) const;
   /// "true" or "false".

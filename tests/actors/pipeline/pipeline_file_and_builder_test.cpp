@@ -252,6 +252,44 @@ TEST_F(PipelineFiles, HaveCategoriesAndAQuarantine) {
   EXPECT_EQ(test::read_file(path("bad-1.csv")), test::read_file(path("bad-2.csv")));
 }
 
+TEST_F(PipelineFiles, StackAndSelectColumns) {
+  write("numbers.csv", "1,+2,3,4\n5,6,7,8\n");
+  const auto examples = [&](std::vector<CsvComponent> components,
+                            const CsvDecoderOptions& options) {
+    return read_csv({path("numbers.csv")})
+        .decode({csv_columns(std::move(components), options)})
+        .buffer(1024)
+        .batch(8, Remainder::keep);
+  };
+  const auto text = [](const std::string& options) {
+    return R"(stream {
+        reader { name: "csv" option { name: "files" value: "numbers.csv" } }
+        decoder { name: "csv" )" +
+           options + "}\n}\n" + kBatch;
+  };
+  const auto column = [](const char* name) { return csv::required<float>(name); };
+  equal_batches(
+      text(R"(option { name: "columns" value: ["a float32", "b int32", "c float32"] }
+                        option { name: "select_cols" value: ["3", "1", "0"] }
+                        option { name: "numbers" value: "tensorflow_2" }
+                        option { name: "stack" value: "x c a" })"),
+      examples({csv::required<std::int32_t>("b"), csv::stack("x", {column("c"), column("a")})},
+               {.select_cols = {1, 0, 3}, .numbers = CsvNumbers::tensorflow_2}));
+  const auto four =
+      R"(option { name: "columns" value: ["a float32", "b float32", "c float32", "d float32"] })";
+  equal_batches(
+      text(four + std::string(R"(option { name: "stack" value: "all" })")),
+      examples({csv::stack("all", {column("a"), column("b"), column("c"), column("d")})}, {}));
+  equal_batches(text(four + std::string(R"(option { name: "stack" value: ["x a c", "y d b"] })")),
+                examples({csv::stack("x", {column("a"), column("c")}),
+                          csv::stack("y", {column("d"), column("b")})},
+                         {.header = {"a", "b", "c", "d"}}));
+  EXPECT_THAT(
+      complaint(text(four + std::string(R"(option { name: "stack" value: ["x a", "y a"] })"))),
+      HasSubstr("option 'stack' of decoder 'csv' has \"y a\", but there is no column 'a', or "
+                "it is stacked already"));
+}
+
 TEST_F(PipelineFiles, HaveFeaturesThatVary) {
   equal_batches(
       R"(

@@ -9,6 +9,7 @@ namespace troupe {
 namespace {
 
 void swap_bytes(char* data, std::size_t bytes, std::size_t width) {
+  if (width == 1) return;
   for (std::size_t at = 0; at < bytes; at += width) std::reverse(data + at, data + at + width);
 }
 

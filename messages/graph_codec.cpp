@@ -10,6 +10,7 @@
 
 #include "troupe/messages/proto/graph.pb.h"
 #include "troupe/messages/tensor_codec.h"
+#include "troupe/ops/device_spec.h"
 #include "troupe/ops/error.h"
 #include "troupe/ops/op.h"
 
@@ -76,6 +77,7 @@ proto::Graph to_proto(const Graph& graph, TensorForm form) {
     for (const auto& [name, value] : node.attributes.all())
       std::visit(AttributeWriter((*written.mutable_attributes())[name], form), value);
     written.set_device(node.device);
+    for (const auto* beside : node.colocated_with) written.add_colocated_with(beside->name);
   }
   for (const auto& output : graph.updates()) to.add_updates(reference_to(output));
   for (const auto& output : graph.regularizers()) to.add_regularizers(reference_to(output));
@@ -144,17 +146,22 @@ void add_node(Graph& graph, const proto::Node& from) {
     fail(Code::invalid_argument, "another node has the same name");
   OutputList inputs;
   for (const auto& input : from.inputs()) inputs.push_back(input_from(graph, input));
-  OutputList before;
-  for (const auto& name : from.control_inputs()) {
+  const auto find = [&](const std::string& name, std::string_view relation) {
     auto* node = graph.find(name);
     if (node == nullptr)
-      fail(Code::invalid_argument, "it runs after '", name,
+      fail(Code::invalid_argument, "it ", relation, " '", name,
            "', but no node in front of it is called that");
-    before.push_back(node->output(0));
-  }
-  const DeviceScope device(graph, from.device());
-  const ControlScope control(graph, before);
-  graph.add(from.op(), std::move(inputs), attributes_from(from), from.name());
+    return node;
+  };
+  std::vector<Node*> before;
+  for (const auto& name : from.control_inputs()) before.push_back(find(name, "runs after"));
+  std::vector<const Node*> beside;
+  for (const auto& name : from.colocated_with()) beside.push_back(find(name, "is colocated with"));
+  auto device = to_string(DeviceSpec::parse(from.device()));
+  auto& node = graph.add(from.op(), std::move(inputs), attributes_from(from), from.name());
+  node.control_inputs = std::move(before);
+  node.colocated_with = std::move(beside);
+  node.device = std::move(device);
 }
 
 /// The error with the node in front, unless it names the node already.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "troupe/ops/device_scope.h"
 #include "troupe/ops/error.h"
 #include "troupe/ops/op.h"
 
@@ -97,13 +98,17 @@ GradientList gradients(Output loss, const OutputList& with_respect_to) {
 
   Accumulator accumulated(last.id + 1);
   const auto one = Tensor::filled(loss.dtype(), {}, 1);
-  accumulated.add(loss, graph.add("constant", {}, {{"value", one}}, "seed").output(0));
+  {
+    const ColocationScope beside(graph, last);
+    accumulated.add(loss, graph.add("constant", {}, {{"value", one}}, "seed").output(0));
+  }
 
   for (int id = last.id; id >= 0; --id) {
     auto& node = graph.node(id);
     if (!involved[id] || node.inputs.empty()) continue;
     if (std::ranges::none_of(node.inputs, [&](const auto& in) { return involved[in.node().id]; }))
       continue;
+    const ColocationScope beside(graph, node);
     std::vector<Output> dy;
     bool any = false;
     for (int i = 0; i < static_cast<int>(node.outputs.size()); ++i) {
@@ -125,8 +130,10 @@ GradientList gradients(Output loss, const OutputList& with_respect_to) {
   }
 
   GradientList result;
-  for (const auto& value : with_respect_to)
+  for (const auto& value : with_respect_to) {
+    const ColocationScope beside(graph, value.node());
     result.push_back(value.node().id <= last.id ? accumulated.total(value) : Gradient());
+  }
   return result;
 }
 

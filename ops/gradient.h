@@ -55,9 +55,10 @@ class Backward {
 
 /// Adds to the graph the gradients of a scalar `loss` with respect to each of
 /// `with_respect_to`, by reverse accumulation. An entry is empty where the loss
-/// does not depend on the value. Throws invalid_argument when the loss is not a
-/// floating scalar, and unimplemented, naming the node, when an op on the way
-/// has no gradient.
+/// does not depend on the value. What is added for a node is colocated with it, so
+/// that the way back runs on the devices of the way there. Throws invalid_argument when the loss is
+/// not a floating scalar, and unimplemented, naming the node, when an op on the way has no
+/// gradient.
 GradientList gradients(Output loss, const OutputList& with_respect_to);
 
 }  // namespace troupe

@@ -5,6 +5,7 @@
 #include <ostream>
 
 #include "troupe/ops/catalog.h"
+#include "troupe/ops/device_spec.h"
 #include "troupe/ops/error.h"
 #include "troupe/ops/op.h"
 
@@ -48,12 +49,12 @@ Node& Graph::add(std::string_view op, OutputList inputs, Attributes attributes,
   node.op = &def;
   node.inputs = std::move(inputs);
   node.attributes = std::move(attributes);
-  node.device = device_;
   node.control_inputs = control_;
   node.graph = this;
   node.outputs = infer_outputs(node);
 
   node.name = unique_name(called);
+  ask_for_device(node);
   auto& added = nodes_.emplace_back(std::move(node));
   by_name_[added.name] = &added;
   return added;
@@ -65,6 +66,18 @@ std::string Graph::unique_name(std::string_view wanted) {
   auto& suffix = next_suffix_.try_emplace(name, 1).first->second;
   while (by_name_.count(name)) name = text(wanted, '_', suffix++);
   return name;
+}
+
+void Graph::ask_for_device(Node& node) const {
+  node.colocated_with = colocated_;
+  for (const auto* beside : colocated_)
+    if (!beside->device.empty()) node.device = beside->device;
+  if (!node.device.empty()) return;
+  for (auto scope = devices_.rbegin(); scope != devices_.rend(); ++scope) {
+    const auto outer = (*scope)(node);
+    if (outer.empty()) continue;
+    node.device = to_string(merged(DeviceSpec::parse(outer), DeviceSpec::parse(node.device)));
+  }
 }
 
 Node* Graph::find(std::string_view name) {
@@ -125,11 +138,6 @@ NameScope::NameScope(Graph& graph, std::string_view name)
   graph.name_scope_ += text(name, '/');
 }
 NameScope::~NameScope() { graph_.name_scope_ = outer_; }
-
-DeviceScope::DeviceScope(Graph& graph, std::string device) : graph_(graph), outer_(graph.device_) {
-  graph.device_ = std::move(device);
-}
-DeviceScope::~DeviceScope() { graph_.device_ = outer_; }
 
 ControlScope::ControlScope(Graph& graph, const OutputList& after)
     : graph_(graph), outer_(graph.control_.size()) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <iosfwd>
 #include <memory>
 #include <span>
@@ -61,6 +62,7 @@ struct Node {
   std::vector<Node*> control_inputs;  ///< must have run before this one
   Attributes attributes;
   std::string device;  ///< as the user asked: "/job:worker/device:CPU:0", "" for anywhere
+  std::vector<const Node*> colocated_with;  ///< must be on the same device as each of these
   std::vector<TensorSpec> outputs;
   Graph* graph = nullptr;
 
@@ -79,6 +81,10 @@ struct Variable {
   bool trainable() const;
   Output read() const { return {*node, 0}; }
 };
+
+/// What device a new node should ask for, a DeviceSpec as text; "" for no wish. It sees the
+/// node with its op, name, inputs, outputs, and what scopes further inside have asked for.
+using DeviceFunction = std::function<std::string(const Node&)>;
 
 /// A description of a computation: nodes that are only ever added, each after
 /// the nodes it reads. Building checks dtypes and shapes at once, so an Error
@@ -131,8 +137,10 @@ class Graph {
  private:
   friend class NameScope;
   friend class DeviceScope;
+  friend class ColocationScope;
   friend class ControlScope;
   std::string unique_name(std::string_view wanted);
+  void ask_for_device(Node& node) const;
 
   std::deque<Node> nodes_;  // a deque: nodes keep their address
   std::unordered_map<std::string, Node*> by_name_;
@@ -140,8 +148,9 @@ class Graph {
   OutputList updates_;
   OutputList regularizers_;
   bool finished_ = false;
-  std::string name_scope_;  // "tower_0/"
-  std::string device_;
+  std::string name_scope_;               // "tower_0/"
+  std::vector<DeviceFunction> devices_;  // innermost last
+  std::vector<const Node*> colocated_;
   std::vector<Node*> control_;
 };
 using GraphPtr = std::shared_ptr<Graph>;
@@ -152,18 +161,6 @@ class NameScope {
   NameScope(Graph& graph, std::string_view name);
   ~NameScope();
   NameScope(const NameScope&) = delete;
-
- private:
-  Graph& graph_;
-  std::string outer_;
-};
-
-/// While it lives, new nodes ask for this device. Scopes nest; the innermost wins.
-class DeviceScope {
- public:
-  DeviceScope(Graph& graph, std::string device);
-  ~DeviceScope();
-  DeviceScope(const DeviceScope&) = delete;
 
  private:
   Graph& graph_;

@@ -8,6 +8,7 @@
 #include "support/message_of.h"
 #include "troupe/messages/proto/graph.pb.h"
 #include "troupe/ops/array.h"
+#include "troupe/ops/device_scope.h"
 #include "troupe/ops/gradient.h"
 #include "troupe/ops/losses.h"
 #include "troupe/ops/random.h"
@@ -36,7 +37,11 @@ void build(Graph& g) {
          {"numbers", std::vector<double>{0.1, -1}},
          {"flag", true},
          {"nothing", std::vector<std::int64_t>{}}});
-  g.add_update(assign_add(w, ones_like(w)));
+  {
+    const ColocationScope beside(g, w.node());
+    const DeviceScope fourth(g, "/cpu:3");
+    g.add_update(assign_add(w, ones_like(w)));
+  }
   g.add_regularizer(constant(g, 0.5));
   one_hot(constant(g, Tensor::scalar(std::int32_t{2})), 3, {.dtype = DType::int8});
   identity(table);
@@ -50,6 +55,8 @@ std::string described(const Graph& graph) {
     for (const auto& input : node.inputs) out << ' ' << input.name();
     out << " ) after (";
     for (const auto* before : node.control_inputs) out << ' ' << before->name;
+    out << " ) beside (";
+    for (const auto* beside : node.colocated_with) out << ' ' << beside->name;
     out << " ) gives";
     for (const auto& spec : node.outputs) out << ' ' << spec;
     out << '\n';

@@ -1,0 +1,135 @@
+#include "troupe/actors/stages/stage_leader.h"
+
+#include <algorithm>
+#include <caf/send.hpp>
+#include <caf/typed_event_based_actor.hpp>
+#include <cmath>
+
+#include "troupe/messages/fault.h"
+
+namespace troupe {
+
+caf::result<TrainingOutcome> StageLeaderState::start(StageLeaderOptions options) {
+  if (started_) return fault(Code::failed_precondition, "the run has been started already");
+  started_ = true;
+  options_ = std::move(options);
+  promise_ = self_->make_response_promise<TrainingOutcome>();
+  begun_ = std::chrono::steady_clock::now();
+  for (const auto& [name, actor] : options_.watched) {
+    watched_[actor.address()] = name;
+    self_->monitor(actor);
+  }
+  for (const auto& [name, decoder] : options_.decoders)
+    self_->request(decoder, caf::infinite, start_atom_v)
+        .then([](std::uint64_t) {},
+              [this](caf::error& error) {
+                if (!stopping_) fail_run(to_error(error));
+              });
+  auto promise = promise_;
+  next_batch();
+  return promise;
+}
+
+void StageLeaderState::stop() { stopping_ = true; }
+
+void StageLeaderState::lose(const caf::down_msg& down) {
+  const auto found = watched_.find(down.source);
+  if (found == watched_.end() || !down.reason) return;
+  const auto cause = to_error(down.reason);
+  fail_run(Error(cause.code(), text(found->second, " ended: ", cause.what())));
+}
+
+void StageLeaderState::next_batch() {
+  if (over_) return;
+  if (stopping_) outcome_.ending = Ending::stopped;
+  const bool done = options_.max_steps > 0 && outcome_.steps >= options_.max_steps;
+  if (stopping_ || done) return end();
+  DequeueRequest request;
+  request.count = options_.rows;
+  request.up_to = !options_.drop_remainder;
+  self_->request(options_.examples, caf::infinite, dequeue_atom_v, request)
+      .then([this](const Batch& batch) { begin_step(batch); },
+            [this](caf::error& error) {
+              if (code_of(error) != Code::out_of_range) return fail_run(to_error(error));
+              outcome_.ending = Ending::end_of_data;
+              if (outcome_.steps == 0)
+                return fail_run(Error(Code::invalid_argument,
+                                      "the data have ended before the first batch was full"));
+              end();
+            });
+}
+
+void StageLeaderState::begin_step(const Batch& batch) {
+  if (over_) return;
+  StageStep step;
+  step.step = outcome_.steps + 1;
+  step.seed = options_.seed;
+  const auto rows = batch.rows();
+  const auto count = std::min<std::int64_t>(options_.micro_batches, rows);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto begin = rows * i / count;
+    const auto end = rows * (i + 1) / count;
+    step.rows.push_back(end - begin);
+    const auto micro_batch = static_cast<std::uint32_t>(i);
+    self_->send(options_.stages.front(), forward_atom_v,
+                StageTensor{step.step, micro_batch, batch.components.at(0).slice(begin, end)});
+    self_->send(options_.stages.back(), backward_atom_v,
+                StageTensor{step.step, micro_batch, batch.components.at(1).slice(begin, end)});
+  }
+  outcome_.examples += rows;
+  reports_.assign(options_.stages.size(), StageReport{});
+  missing_ = options_.stages.size();
+  for (const auto& stage : options_.stages)
+    self_->request(stage, caf::infinite, run_atom_v, step)
+        .then([this](const StageReport& report) { take_report(report); },
+              [this](caf::error& error) { fail_run(to_error(error)); });
+}
+
+void StageLeaderState::take_report(const StageReport& report) {
+  if (over_) return;
+  reports_.at(report.stage) = report;
+  if (--missing_ > 0) return;
+  double loss = 0;
+  for (const auto& each : reports_) loss += each.loss;
+  ++outcome_.steps;
+  outcome_.training = {loss};
+  if (outcome_.steps == 1) outcome_.until_first_step = std::chrono::steady_clock::now() - begun_;
+  if (options_.listener) options_.listener(reports_);
+  if (!std::isfinite(loss))
+    return fail_run(
+        Error(Code::invalid_argument, text("the loss is ", loss, " at step ", outcome_.steps,
+                                           ": the weights are lost; try a smaller learning rate")));
+  next_batch();
+}
+
+void StageLeaderState::fail_run(const Error& error) {
+  if (over_) return;
+  outcome_.ending = Ending::failed;
+  outcome_.code = error.code();
+  outcome_.message = error.what();
+  end();
+}
+
+void StageLeaderState::end() {
+  over_ = stopping_ = true;
+  outcome_.elapsed = std::chrono::steady_clock::now() - begun_;
+  for (const auto& [name, decoder] : options_.decoders) caf::anon_send(decoder, stop_atom_v);
+  caf::anon_send(options_.examples, caf::close_atom_v,
+                 CloseRequest{true, {Code::cancelled, "the training run is stopping"}});
+  promise_.deliver(outcome_);
+}
+
+StageLeader::behavior_type stage_leader(StageLeader::stateful_pointer<StageLeaderState> self,
+                                        StageLeaderOptions options) {
+  auto& state = self->state;
+  self->set_down_handler([&state](const caf::down_msg& down) { state.lose(down); });
+  return {
+      [&state, options](start_atom) { return state.start(options); },
+      [&state](stop_atom) {
+        state.stop();
+        return caf::ok_atom_v;
+      },
+  };
+}
+
+}  // namespace troupe

@@ -1,0 +1,129 @@
+#include "troupe/actors/stages/staged_training.h"
+
+#include <algorithm>
+#include <sstream>
+
+#include "troupe/actors/stages/stage.h"
+#include "troupe/actors/topology/troupe.h"
+#include "troupe/devices/cpu_device.h"
+
+namespace troupe {
+namespace {
+
+constexpr std::chrono::minutes kPatience{10};
+constexpr int kMostMicroBatches = 4096;
+
+void check_component(const TensorSpec& wanted, const Batches& data, std::size_t index,
+                     const char* what) {
+  const auto component = data.components().at(index);
+  const TensorSpec given{component.dtype, component.shape.with_first(Shape::kUnknown)};
+  if (given.dtype != wanted.dtype || !compatible(given.shape, wanted.shape))
+    fail(Code::invalid_argument, "the ", what, " of the model are ", wanted, ", but component ",
+         index, " of the data is ", given);
+}
+
+std::uint64_t bytes_of(const StageProgram& program) {
+  std::uint64_t bytes = 0;
+  for (const auto& variable : program.variables) bytes += variable.initial.byte_size();
+  return bytes;
+}
+
+}  // namespace
+
+struct StagedTraining::Running {
+  explicit Running(ThreadBudget budget) : troupe(budget) {}
+  Troupe troupe;
+  std::vector<Stage> stages;
+};
+
+StagedTraining::StagedTraining(const StagedModel& model, Batches data,
+                               StagedTrainingOptions options)
+    : data_(std::move(data)),
+      options_(std::move(options)),
+      programs_(cut_into_stages(model, options_.seed)) {
+  if (options_.micro_batches < 1 || options_.micro_batches > kMostMicroBatches)
+    fail(Code::invalid_argument, "a batch is cut into 1 to ", kMostMicroBatches,
+         " micro-batches, but ", options_.micro_batches, " were asked for");
+  if (data_.components().size() != 2)
+    fail(Code::invalid_argument,
+         "a model that is cut takes batches of an input and labels, but "
+         "the data have ",
+         data_.components().size(), " components");
+  check_component(model.input, data_, 0, "inputs");
+  check_component(model.labels, data_, 1, "labels");
+}
+
+StagedTraining::~StagedTraining() = default;
+
+std::string StagedTraining::describe() const {
+  std::ostringstream out;
+  const auto stages = programs_.size();
+  const auto micro_batches = static_cast<std::size_t>(options_.micro_batches);
+  const bool gpipe = options_.schedule == StageSchedule::gpipe;
+  out << data_.describe() << "\n  -> " << stages << " stages, " << micro_batches
+      << " micro-batches a step, " << (gpipe ? "gpipe" : "1f1b") << '\n';
+  for (std::size_t i = 0; i < stages; ++i)
+    out << "  stage " << i << ": " << programs_[i].variables.size() << " variables, "
+        << bytes_of(programs_[i]) << " bytes, at most "
+        << (i + 1 == stages ? 1
+            : gpipe         ? micro_batches
+                            : std::min(stages - i, micro_batches))
+        << " micro-batches under way\n";
+  out << "  waits for the first and the last micro-batch "
+      << 100 * (stages - 1) / (micro_batches + stages - 1) << " % of the time at best";
+  return out.str();
+}
+
+TrainingOutcome StagedTraining::run() {
+  if (running_) fail(Code::failed_precondition, "StagedTraining::run() may be called once");
+  running_ = std::make_unique<Running>(options_.threads);
+  auto& troupe = running_->troupe;
+  const auto pipeline = data_.spawn(troupe, "", options_.seed);
+  std::vector<StagePort> ports;
+  for (std::size_t i = 0; i < programs_.size(); ++i) {
+    CpuDeviceOptions d;
+    d.name = text("/device:CPU:", i);
+    d.intra_op = options_.threads.resolved().intra_op;
+    d.inter_op = 1;
+    StageOptions s;
+    s.index = static_cast<std::uint32_t>(i);
+    s.stages = static_cast<std::uint32_t>(programs_.size());
+    s.program = programs_[i];
+    s.device = troupe.spawn(text("device CPU:", i), cpu_device, d);
+    s.schedule = options_.schedule;
+    s.optimizer = options_.optimizer;
+    s.learning_rate = options_.learning_rate;
+    running_->stages.push_back(troupe.spawn(text("stage ", i), stage, s));
+    ports.push_back(caf::actor_cast<StagePort>(running_->stages.back()));
+  }
+  for (const auto& each : running_->stages)
+    troupe.ask<caf::ok_atom>(each, kPatience, join_atom_v, ports);
+  StageLeaderOptions l;
+  l.stages = running_->stages;
+  l.decoders = pipeline.decoders;
+  l.examples = pipeline.queue;
+  l.rows = data_.rows();
+  l.drop_remainder = data_.remainder() == Remainder::drop;
+  l.micro_batches = static_cast<std::uint32_t>(options_.micro_batches);
+  l.max_steps = options_.max_steps;
+  l.seed = options_.seed;
+  l.listener = options_.listener;
+  l.watched = troupe.members();
+  const auto leader = troupe.spawn("stage leader", stage_leader, l);
+  return troupe.ask_while<TrainingOutcome>(leader, start_atom_v,
+                                           [this, leader, asked = false]() mutable {
+                                             if (asked || !stop_requested_.load()) return;
+                                             asked = true;
+                                             running_->troupe.tell(leader, stop_atom_v);
+                                           });
+}
+
+std::vector<ShardSnapshot> StagedTraining::snapshots() {
+  if (!running_) fail(Code::failed_precondition, "there are no snapshots before a run");
+  std::vector<ShardSnapshot> all;
+  for (const auto& each : running_->stages)
+    all.push_back(running_->troupe.ask<ShardSnapshot>(each, kPatience, snapshot_atom_v));
+  return all;
+}
+
+}  // namespace troupe

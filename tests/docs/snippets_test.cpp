@@ -24,8 +24,12 @@
 #include "troupe/actors/pipeline/records.h"
 #include "troupe/actors/readers/tfrecord_writer.h"
 #include "troupe/actors/session.h"
+#include "troupe/actors/stages/staged_training.h"
 #include "troupe/actors/topology/troupe.h"
 #include "troupe/actors/training/training.h"
+#include "troupe/ops/elementwise.h"
+#include "troupe/ops/nn/layers.h"
+#include "troupe/ops/nn/losses.h"
 #include "troupe/queues/barrier.h"
 #include "troupe/queues/fifo_queue.h"
 
@@ -80,6 +84,29 @@ auto texts = lines.map(to_numbers, {{DType::int64, {Shape::kUnknown}}});
 
 texts.buffer(1000).padded_batch(32, Remainder::keep, {.values = {-1}});   // [32, longest of the 32]
 texts.bucket_by_length({.boundaries = {20, 100}, .batch_sizes = {128, 64, 16}}, Remainder::keep);
+  }
+
+  void a_cut_model(Batches batches) {
+StagedModel model;
+model.input = {DType::float32, {-1, 784}};
+model.labels = {DType::int64, {-1}};
+model.stages = {
+    nn::Sequential{nn::dense(2048, {.name = "fc1", .activation = relu})},
+    nn::Sequential{nn::dense(2048, {.name = "fc2", .activation = relu})},
+    nn::Sequential{nn::dense(10, {.name = "logits"})},
+};
+model.loss = [](Output logits, Output labels) { return nn::cross_entropy(logits, labels); };
+
+StagedTrainingOptions options;
+options.micro_batches = 8;
+options.max_steps = 1000;
+options.listener = [](const std::vector<StageReport>& stages) { /* one report of each stage */ };
+
+StagedTraining training(model, batches, options);
+std::puts(training.describe().c_str());
+const TrainingOutcome outcome = training.run();
+const std::vector<ShardSnapshot> weights = training.snapshots();
+(void)outcome, (void)weights;
   }
 
   void by_hand() {

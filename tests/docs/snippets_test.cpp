@@ -100,7 +100,7 @@ model.loss = [](Output logits, Output labels) { return nn::cross_entropy(logits,
 StagedTrainingOptions options;
 options.micro_batches = 8;
 options.max_steps = 1000;
-options.listener = [](const std::vector<StageReport>& stages) { /* one report of each stage */ };
+options.listener = [](const std::vector<StageReport>& stages) { std::cout << stages.back().loss << "\n"; };
 
 StagedTraining training(model, batches, options);
 std::puts(training.describe().c_str());

@@ -4,12 +4,15 @@
 #include <caf/actor_system.hpp>
 #include <caf/scoped_actor.hpp>
 #include <caf/send.hpp>
+#include <cstdio>
 #include <mutex>
 #include <optional>
 
 #include "troupe/devices/cpu_device.h"
+#include "troupe/devices/device_group.h"
 #include "troupe/devices/subgraph.h"
 #include "troupe/messages/fault.h"
+#include "troupe/ops/device_spec.h"
 #include "troupe/ops/error.h"
 #include "troupe/ops/op.h"
 #include "troupe/ops/random.h"
@@ -20,23 +23,38 @@ namespace {
 
 constexpr std::size_t kMostPlans = 64;
 
-/// Actors and a device that only this session uses.
-class OwnDevice {
+/// Actors and devices that only this session uses.
+class OwnDevices {
  public:
-  explicit OwnDevice(const ThreadBudget& threads) : config_(threads), system_(config_) {
-    const auto budget = threads.resolved();
-    device_ = system_.spawn(
-        cpu_device, CpuDeviceOptions{.intra_op = budget.intra_op, .inter_op = budget.inter_op});
+  explicit OwnDevices(const SessionOptions& options) : config_(options.threads), system_(config_) {
+    const auto count = static_cast<int>(options.devices.size());
+    auto budget = options.threads.resolved();
+    if (options.threads.intra_op == 0) budget.intra_op = std::max(1, budget.intra_op / count);
+    DeviceGroupOptions group;
+    group.placement.soft = options.soft_placement;
+    for (const auto& name : options.devices) {
+      if (DeviceSpec::parse(name).type != "CPU")
+        fail(Code::unimplemented, "a session can make CPU devices only, but was asked for ", name);
+      const CpuDeviceOptions device{name, budget.intra_op, budget.inter_op};
+      group.members.push_back({name, system_.spawn(cpu_device, device)});
+      members_.push_back(group.members.back().device);
+    }
+    group_ = system_.spawn(device_group, std::move(group));
   }
-  ~OwnDevice() { caf::anon_send_exit(device_, caf::exit_reason::user_shutdown); }
+  ~OwnDevices() {
+    caf::anon_send_exit(group_, caf::exit_reason::user_shutdown);
+    for (const auto& device : members_)
+      caf::anon_send_exit(device, caf::exit_reason::user_shutdown);
+  }
 
   caf::actor_system& system() { return system_; }
-  const Device& device() const { return device_; }
+  const Device& device() const { return group_; }
 
  private:
   SystemConfig config_;
   caf::actor_system system_;
-  Device device_;
+  std::vector<Device> members_;
+  Device group_;
 };
 
 /// How one combination of feeds, fetches and targets is run.
@@ -66,11 +84,6 @@ std::vector<std::string> names_of(const OutputList& outputs) {
   std::vector<std::string> names;
   for (const auto& output : outputs) names.push_back(output.name());
   return names;
-}
-
-bool is_assignment(const Node& node) {
-  const auto name = node.op->name;
-  return name == "assign" || name == "assign_add" || name == "assign_sub";
 }
 
 }  // namespace
@@ -109,13 +122,14 @@ struct Session::State {
                                        const OutputList& targets);
   std::shared_ptr<const Plan> make_plan(const OutputList& fetches, const OutputList& feeds,
                                         const OutputList& targets);
+  const Placement& place();
   void read(const std::vector<std::string>& names, TensorList& into) const;
   Variable find_variable(const std::string& name) const;
   void expect_fit(const std::string& name, const Tensor& value) const;
 
   const GraphPtr graph;
   const SessionOptions options;
-  std::optional<OwnDevice> own;
+  std::optional<OwnDevices> own;
   caf::actor_system* system = nullptr;
   Device device;
 
@@ -124,6 +138,8 @@ struct Session::State {
   mutable std::mutex mutex;  // for what follows
   std::map<std::string, Tensor> values;
   std::map<PlanKey, std::shared_ptr<const Plan>> plans;
+  std::optional<Placement> placement;
+  bool logged = false;
   std::uint64_t runs = 0;
 };
 
@@ -135,11 +151,24 @@ std::shared_ptr<const Plan> Session::State::plan_for(const OutputList& fetches,
     const std::lock_guard guard(mutex);
     graph->finish();
     if (const auto known = plans.find(key); known != plans.end()) return known->second;
+    if (options.log_device_placement && own && !std::exchange(logged, true))
+      std::fputs(describe(place(), *graph).c_str(), stderr);
   }
   auto plan = make_plan(fetches, feeds, targets);
   const std::lock_guard guard(mutex);
   if (plans.size() >= kMostPlans) plans.clear();  // unloads those that nobody is running
   return plans.emplace(std::move(key), std::move(plan)).first->second;
+}
+
+/// With the mutex held.
+const Placement& Session::State::place() {
+  if (!own)
+    fail(Code::failed_precondition,
+         "the session runs on a device of somebody else's, which alone "
+         "knows where nodes are");
+  if (!placement)
+    placement = troupe::place(*graph, options.devices, {.soft = options.soft_placement});
+  return *placement;
 }
 
 std::shared_ptr<const Plan> Session::State::make_plan(const OutputList& fetches,
@@ -200,7 +229,8 @@ void Session::State::expect_fit(const std::string& name, const Tensor& value) co
 
 Session::Session(GraphPtr graph, const SessionOptions& options)
     : state_(std::make_unique<State>(std::move(graph), options)) {
-  state_->own.emplace(options.threads);
+  if (options.devices.empty()) fail(Code::invalid_argument, "a session needs at least 1 device");
+  state_->own.emplace(state_->options);
   state_->system = &state_->own->system();
   state_->device = state_->own->device();
 }
@@ -261,6 +291,12 @@ TensorList Session::run(const std::vector<std::string>& fetches,
   std::vector<Feed> fed;
   for (const auto& [name, tensor] : feeds) fed.emplace_back(find_output(graph, name), tensor);
   return run(find(fetches), fed, find(targets));
+}
+
+const Placement& Session::placement() const {
+  const std::lock_guard guard(state_->mutex);
+  state_->graph->finish();
+  return state_->place();
 }
 
 void Session::initialize() {

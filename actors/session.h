@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "troupe/devices/placer.h"
 #include "troupe/messages/protocol.h"
 #include "troupe/messages/system_config.h"
 #include "troupe/ops/graph.h"
@@ -14,9 +15,17 @@
 namespace troupe {
 
 struct SessionOptions {
-  ThreadBudget threads;        ///< of a session with a device of its own
+  /// Of a session with devices of its own. Each device has `intra_op` threads for its ops; 0
+  /// shares the CPUs out among the devices.
+  ThreadBudget threads{};
   std::uint64_t seed = 0;      ///< of initial values and random ops; the n-th run is the same again
   Timeout timeout = kForever;  ///< of a run; deadline_exceeded after it
+  /// The devices of a session with devices of its own, as place() takes them. All are CPU
+  /// devices of this process, each with its own threads, whatever job or task they are
+  /// called by: cpu_devices(2), or {"/job:ps/device:CPU:0", "/job:worker/device:CPU:0"}.
+  std::vector<std::string> devices{"/device:CPU:0"};
+  bool soft_placement = false;        ///< PlacementOptions::soft
+  bool log_device_placement = false;  ///< print where each node is to stderr, before the first run
 };
 
 /// Runs a graph from plain code, TensorFlow's way: what is fetched is computed,
@@ -28,13 +37,14 @@ struct SessionOptions {
 ///
 /// The session keeps the graph's variables. A run reads them as they were when it
 /// began; when it ends without an error, everything that it assigned is set at
-/// once. Any thread may call any method at any time, except an actor's handler,
+/// once. With several devices the graph is placed as place() says, cut by device, and the
+/// parts run together. Any thread may call any method at any time, except an actor's handler,
 /// which must not wait. What assigns takes turns; runs that only read do not wait.
 class Session {
  public:
   using Feed = std::pair<Output, Tensor>;
 
-  /// With actors, threads and a CPU device of its own.
+  /// With actors, threads and CPU devices of its own.
   explicit Session(GraphPtr graph, const SessionOptions& options = {});
   /// On a device that is there already. Both must outlive the session.
   Session(GraphPtr graph, caf::actor_system& system, Device device,
@@ -49,8 +59,8 @@ class Session {
   /// empty tensor. The first run finishes the graph: nothing can be added to it
   /// from then on.
   ///
-  /// Throws invalid_argument for a placeholder that is not fed or a feed that
-  /// does not fit, failed_precondition for a variable without a value,
+  /// Throws invalid_argument for a graph that cannot be placed, for a placeholder that is not fed
+  /// or a feed that does not fit, failed_precondition for a variable without a value,
   /// deadline_exceeded and unavailable when the device does not answer, and what
   /// kernels throw, with the node's name.
   TensorList run(const OutputList& fetches, const std::vector<Feed>& feeds = {},
@@ -61,6 +71,10 @@ class Session {
   TensorList run(const std::vector<std::string>& fetches,
                  const std::map<std::string, Tensor>& feeds = {},
                  const std::vector<std::string>& targets = {});
+
+  /// Where each node of the graph is, and why; finishes the graph. Throws
+  /// failed_precondition for a session without devices of its own, else as place().
+  const Placement& placement() const;
 
   /// Gives every variable of the graph its initial value, again if it has a value.
   void initialize();

@@ -21,12 +21,6 @@ std::vector<TensorSpec> specs_of(const TensorList& tensors) {
   return specs;
 }
 
-std::string names_of(const OutputList& outputs) {
-  std::string names;
-  for (const auto& output : outputs) names += text(names.empty() ? "" : ", ", output.name());
-  return names;
-}
-
 }  // namespace
 
 Fragment::Fragment(const FragmentSpec& spec, const ProgramOptions& options,
@@ -52,7 +46,7 @@ std::shared_ptr<Executor> Fragment::acquire(const TensorList& feeds) {
   }
   // Compiling takes milliseconds: others may run, or compile, meanwhile.
   if (program) return make(program, program->make_kernels());
-  check(feeds);
+  expect_feeds(subgraph_.feeds, feeds, device_);
   auto fed = specs_of(feeds);
   std::vector<KernelPtr> kernels;
   program = std::make_shared<const Program>(subgraph_, fed, options_, kernels);
@@ -93,21 +87,6 @@ std::string Fragment::describe() const {
     out << ": " << program->describe();
   }
   return std::move(out).str();
-}
-
-void Fragment::check(const TensorList& feeds) const {
-  if (feeds.size() != subgraph_.feeds.size())
-    fail(Code::invalid_argument, device_, ": the fragment takes ", subgraph_.feeds.size(),
-         " feeds (", names_of(subgraph_.feeds), "), but got ", feeds.size());
-  for (std::size_t i = 0; i < feeds.size(); ++i) {
-    const auto& declared = subgraph_.feeds[i];
-    const auto& node = declared.node();
-    const TensorSpec got{feeds[i].dtype(), feeds[i].shape()};
-    if (got.dtype == declared.dtype() && compatible(got.shape, declared.shape())) continue;
-    const bool known = node.op->name == "placeholder" || node.op->name == "variable";
-    fail(Code::invalid_argument, known ? node.op->name : "output", " '", declared.name(),
-         "' takes ", declared.spec(), ", but was fed ", got);
-  }
 }
 
 Fragment::Compiled* Fragment::find(const TensorList& feeds) {

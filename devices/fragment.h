@@ -44,7 +44,6 @@ class Fragment {
     std::uint64_t last_used = 0;
   };
 
-  void check(const TensorList& feeds) const;
   Compiled* find(const TensorList& feeds);
   Compiled* find(const Program& program);
   std::shared_ptr<Executor> make(std::shared_ptr<const Program> program,

@@ -28,6 +28,24 @@ void expect_runnable(const NeededNode& needed) {
 
 }  // namespace
 
+void expect_feeds(const OutputList& declared, const TensorList& feeds, const std::string& where) {
+  if (feeds.size() != declared.size()) {
+    std::string names;
+    for (const auto& feed : declared) names += text(names.empty() ? "" : ", ", feed.name());
+    fail(Code::invalid_argument, where, ": the fragment takes ", declared.size(), " feeds (", names,
+         "), but got ", feeds.size());
+  }
+  for (std::size_t i = 0; i < declared.size(); ++i) {
+    const auto& want = declared[i];
+    const TensorSpec got{feeds[i].dtype(), feeds[i].shape()};
+    if (got.dtype == want.dtype() && compatible(got.shape, want.shape())) continue;
+    const auto& op = want.node().op->name;
+    const bool known = op == "placeholder" || op == "variable";
+    fail(Code::invalid_argument, known ? op : "output", " '", want.name(), "' takes ", want.spec(),
+         ", but was fed ", got);
+  }
+}
+
 Output find_output(Graph& graph, const std::string& name) {
   auto* node = graph.find(name);
   if (node != nullptr && node->outputs.empty()) return {*node, 0};

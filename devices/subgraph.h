@@ -41,6 +41,10 @@ std::vector<NeededNode> needed_nodes(Graph& graph, const OutputList& feeds,
 /// The error of a placeholder or variable that is needed but not fed.
 Error not_fed(const NeededNode& needed);
 
+/// Throws invalid_argument when there are too few or too many feeds, which `where` says,
+/// and, naming the placeholder, when a dtype or shape does not fit.
+void expect_feeds(const OutputList& declared, const TensorList& feeds, const std::string& where);
+
 /// The output of that name; {node, 0} for the name of a node without outputs.
 /// Throws not_found.
 Output find_output(Graph& graph, const std::string& name);

@@ -50,6 +50,10 @@ typename Inspector::result_type inspect(Inspector& f, BarrierStatus& x) {
            x.reason);
 }
 template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, PartStatus& x) {
+  return f(caf::meta::type_name("PartStatus"), x.steps, x.values);
+}
+template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, Parameters& x) {
   return f(caf::meta::type_name("Parameters"), x.version, x.names, x.values);
 }

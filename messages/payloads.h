@@ -221,6 +221,12 @@ struct DeviceStatus {
   std::uint64_t arena_bytes = 0;  ///< planned memory of all compiled fragments
 };
 
+/// What one part of a graph that is cut over several devices holds at the moment.
+struct PartStatus {
+  std::uint64_t steps = 0;   ///< begun and not ended
+  std::uint64_t values = 0;  ///< of those steps, and of steps that have not begun here
+};
+
 // ---- parameters ------------------------------------------------------------------------------
 
 using Version = std::uint64_t;

@@ -45,6 +45,7 @@ CAF_ADD_TYPE_ID(troupe, (troupe::BarrierInsert))
 CAF_ADD_TYPE_ID(troupe, (troupe::BarrierBatch))
 CAF_ADD_TYPE_ID(troupe, (troupe::BarrierStatus))
 CAF_ADD_TYPE_ID(troupe, (troupe::PeekRequest))
+CAF_ADD_TYPE_ID(troupe, (troupe::PartStatus))
 
 // At most ten characters in an atom's text.
 CAF_ADD_ATOM(troupe, troupe, next_atom, "next")
@@ -75,6 +76,8 @@ CAF_ADD_ATOM(troupe, troupe, insert_atom, "insert")
 CAF_ADD_ATOM(troupe, troupe, take_atom, "take")
 CAF_ADD_ATOM(troupe, troupe, peek_atom, "peek")
 CAF_ADD_ATOM(troupe, troupe, clear_atom, "clear")
+CAF_ADD_ATOM(troupe, troupe, edge_atom, "edge")
+CAF_ADD_ATOM(troupe, troupe, cancel_atom, "cancel")
 
 CAF_END_TYPE_ID_BLOCK(troupe)
 
@@ -168,6 +171,25 @@ using Device = caf::typed_actor<
     caf::replies_to<unload_atom, FragmentId>::with<caf::ok_atom>,
     caf::replies_to<status_atom>::with<DeviceStatus>>;
 
+/// Gets values from other devices: the step, the edge, the value.
+using EdgeSink = caf::typed_actor<caf::reacts_to<edge_atom, std::uint64_t, std::uint32_t, Tensor>>;
+
+/// What one device does of a graph that is cut over several. An edge is known by its number
+/// at the part that it leads to.
+///   (load, parts)           -> ok      its fragments are on its device; edges lead to these parts
+///   (run, step, seed, feeds, sink, tag) -> result   what this part fetches; streamed outputs go to
+///                                      the sink. Every step is greater than those before it, and
+///                                      is run at all parts
+///   (edge, step, edge, value)          one way; may come before the step itself
+///   (cancel, step)                     one way: gives the step up and answers cancelled
+///   (status)                -> status
+using Part = EdgeSink::extend<caf::replies_to<load_atom, std::vector<EdgeSink>>::with<caf::ok_atom>,
+                              caf::replies_to<run_atom, std::uint64_t, std::uint64_t, TensorList,
+                                              OutputSink, std::uint64_t>::with<RunResult>,
+                              caf::reacts_to<cancel_atom, std::uint64_t>,
+                              caf::reacts_to<output_atom, std::uint64_t, std::uint32_t, Tensor>,
+                              caf::replies_to<status_atom>::with<PartStatus>>;
+
 /// Where replicas get their batches.
 ///   (next, replica) -> batch     out_of_range at the end of the data
 ///   (status)        -> status
@@ -256,5 +278,8 @@ CAF_ADD_TYPE_ID(troupe_handles, (troupe::SummaryWriter))
 CAF_ADD_TYPE_ID(troupe_handles, (troupe::Conductor))
 CAF_ADD_TYPE_ID(troupe_handles, (troupe::Barrier))
 CAF_ADD_TYPE_ID(troupe_handles, (troupe::StagingArea))
+CAF_ADD_TYPE_ID(troupe_handles, (troupe::EdgeSink))
+CAF_ADD_TYPE_ID(troupe_handles, (std::vector<troupe::EdgeSink>))
+CAF_ADD_TYPE_ID(troupe_handles, (troupe::Part))
 
 CAF_END_TYPE_ID_BLOCK(troupe_handles)

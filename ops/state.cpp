@@ -180,4 +180,8 @@ Output assign_sub(Output variable, Output delta) {
   return variable.graph().add("assign_sub", {variable, delta}).output(0);
 }
 
+bool is_assignment(const Node& node) {
+  return node.op == &assign_op || node.op == &assign_add_op || node.op == &assign_sub_op;
+}
+
 }  // namespace troupe

@@ -38,6 +38,9 @@ Output assign(Output variable, Output value);
 Output assign_add(Output variable, Output delta);
 Output assign_sub(Output variable, Output delta);
 
+/// Whether the node is one of these three.
+bool is_assignment(const Node& node);
+
 /// The same value; no copy.
 Output identity(Output x);
 /// The same value, through which no gradient flows.

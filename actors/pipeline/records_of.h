@@ -46,9 +46,11 @@ Records splittable(const std::vector<std::string>& files, const Options& options
     std::vector<Records> parts;
     for (const auto& range : cut(paths[0], count)) {
       auto part = options;
+      part.files = paths;
       part.range = range;
       part.allow_empty = true;  // a range may lie inside of one record
-      parts.push_back(records_of<Source>(paths, part));
+      parts.emplace_back([part] { return std::make_unique<Source>(part); },
+                         text(Source(part).describe(), ", part ", parts.size() + 1, " of ", count));
     }
     return parts;
   });

@@ -111,6 +111,7 @@ TEST_F(RecordsTest, OfEveryFormatThatCanBeSplitAreSplit) {
   const auto text = file("a.csv", "h\n1\n2\n3\n4\n5\n");
   EXPECT_THAT(joined(read_csv({text}, {.header = true, .quoted_newlines = false}).split(3)),
               ElementsAre("1", "2", "3", "4", "5"));
+  EXPECT_EQ(read_text({text}).split(2)[1].description(), "lines of " + text + ", part 2 of 2");
   EXPECT_THAT(joined(read_libsvm({text}).split(2)), ElementsAre("h", "1", "2", "3", "4", "5"));
   EXPECT_THAT(
       joined(read_fixed_length({file("a.bin", "Haabbcc")}, 2, {.header_bytes = 1}).split(2)),

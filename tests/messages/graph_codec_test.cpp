@@ -13,6 +13,7 @@
 #include "troupe/ops/losses.h"
 #include "troupe/ops/random.h"
 #include "troupe/ops/reductions.h"
+#include "troupe/ops/sanitizer.h"
 #include "troupe/ops/state.h"
 
 namespace troupe::test {
@@ -95,6 +96,10 @@ TEST_F(GraphCodec, GivesBackTheSameGraphFromBytes) {
 }
 
 TEST_F(GraphCodec, GivesBackTheSameGraphFromText) {
+#if defined(TROUPE_CHECKS_THREADS)
+  GTEST_SKIP() << "Protobuf's maps have another layout under the thread sanitizer than in the "
+                  "system's library";
+#endif
   const auto written = graph_to_text(graph);
   EXPECT_EQ(described(*graph_from_text(written)), described(graph));
   EXPECT_THAT(written, HasSubstr("numbers: 0.5")) << "small tensors are written out";
@@ -120,6 +125,10 @@ TEST_F(GraphCodec, SendsGradientsLikeAnyOtherNode) {
 }
 
 TEST_F(GraphCodec, ReadsTextThatAPersonWrote) {
+#if defined(TROUPE_CHECKS_THREADS)
+  GTEST_SKIP() << "Protobuf's maps have another layout under the thread sanitizer than in the "
+                  "system's library";
+#endif
   const auto g = graph_from_text(R"(
     format_version: 1
     nodes { name: "x" op: "placeholder"

@@ -4,6 +4,8 @@
 #include <fstream>
 #include <memory>
 #include <sstream>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ostream.h>
@@ -11,9 +13,11 @@
 #include "commands.h"
 #include "progress_line.h"
 #include "troupe/actors/checkpoint/checkpoint.h"
+#include "troupe/devices/placer.h"
 #include "troupe/messages/graph_codec.h"
 #include "troupe/ops/error.h"
 #include "troupe/ops/op.h"
+#include "usage_error.h"
 
 namespace troupe::cli {
 namespace {
@@ -24,13 +28,27 @@ bool ends_with(const std::string& path, const char* ending) {
   return std::filesystem::path(path).extension() == ending;
 }
 
-void inspect_graph(const std::string& path) {
+GraphPtr read_graph(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) fail(Code::not_found, "cannot read ", path);
   std::stringstream bytes;
   bytes << file.rdbuf();
-  const auto graph =
-      ends_with(path, ".pbtxt") ? graph_from_text(bytes.str()) : decode_graph(bytes.str());
+  return ends_with(path, ".pbtxt") ? graph_from_text(bytes.str()) : decode_graph(bytes.str());
+}
+
+void inspect_placement(const std::string& path, const std::vector<std::string>& devices,
+                       const PlacementOptions& options) {
+  const auto graph = read_graph(path);
+  const auto placement = place(*graph, devices, options);
+  fmt::print("{}", describe(placement, *graph, true));
+  std::vector<std::size_t> nodes(placement.devices.size());
+  for (const auto& node : graph->nodes()) ++nodes[placement.device_of(node)];
+  for (std::size_t i = 0; i < nodes.size(); ++i)
+    fmt::print("{} of {} nodes on {}\n", nodes[i], graph->nodes().size(), placement.devices[i]);
+}
+
+void inspect_graph(const std::string& path) {
+  const auto graph = read_graph(path);
   std::int64_t values = 0;
   for (const auto& node : graph->nodes()) {
     std::string inputs;
@@ -81,8 +99,27 @@ void add_inspect(CLI::App& app, int& exit_code) {
                    "A directory, a checkpoint (run/x/ckpt-300), or a graph (.pb, .pbtxt)")
       ->required();
   command->add_flag("--verify", *verify, "Read everything and check all checksums");
-  command->callback([path, verify, &exit_code] {
-    if (ends_with(*path, ".pb") || ends_with(*path, ".pbtxt"))
+  const auto placement = std::make_shared<bool>(false);
+  const auto devices = std::make_shared<std::vector<std::string>>();
+  const auto soft = std::make_shared<bool>(false);
+  auto* places =
+      command->add_flag("--placement", *placement, "Of a graph: the device of each node, and why");
+  command
+      ->add_option("--device", *devices,
+                   "A device to place it on, the local ones first: /cpu:0, "
+                   "/job:ps/task:1/cpu:0 (/cpu:0)")
+      ->needs(places);
+  command
+      ->add_flag("--soft-placement", *soft,
+                 "Take another device where the one that is asked for is not there")
+      ->needs(places);
+  command->callback([=, &exit_code] {
+    const bool is_graph = ends_with(*path, ".pb") || ends_with(*path, ".pbtxt");
+    if (*placement && !is_graph)
+      throw UsageError("--placement is for graphs (.pb, .pbtxt), but " + *path + " is none");
+    if (*placement)
+      inspect_placement(*path, devices->empty() ? cpu_devices(1) : *devices, {.soft = *soft});
+    else if (is_graph)
       inspect_graph(*path);
     else
       inspect_checkpoint(*path, *verify);

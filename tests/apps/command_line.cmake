@@ -66,6 +66,23 @@ expect(0 "step 9" train headline ${small} --steps 9 --resume-from 8 -d run)
 expect(1 "not found" train headline ${small} --steps 9 --resume-from 77 -d run)
 expect(0 "every checksum is right" inspect run --verify)
 
+# ---- graphs
+
+file(WRITE "${work}/placed.pbtxt" "
+format_version: 1
+nodes { name: 'x' op: 'placeholder'
+  attributes { key: 'dtype' value { dtype: 'float32' } }
+  attributes { key: 'shape' value { shape { extents: 2 } } } }
+nodes { name: 'y' op: 'tanh' inputs: 'x' device: '/cpu:1' }
+nodes { name: 'z' op: 'exp' inputs: 'y' colocated_with: 'x' }
+")
+expect(0 "y: .tanh.: /job:localhost/replica:0/task:0/device:CPU:1  # asked for /device:CPU:1.*2 of 3 nodes on [^\n]*CPU:0"
+  inspect placed.pbtxt --placement --device /cpu:0 --device /cpu:1)
+expect(1 "'y' was explicitly assigned to /device:CPU:1 but available devices are" inspect placed.pbtxt --placement)
+expect(0 "soft placement" inspect placed.pbtxt --placement --soft-placement)
+expect(2 "--placement" inspect placed.pbtxt --device /cpu:0)
+expect(2 "is for graphs" inspect run --placement)
+
 # ---- data
 
 file(WRITE "${work}/train.pbtxt" "

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "troupe/ops/error.h"
+#include "troupe/ops/printable.h"
 
 namespace troupe {
 namespace {
@@ -129,10 +130,7 @@ std::string shown(std::string_view field) {
   auto length = std::min(field.size(), kLongest);
   if (length < field.size())  // not in the middle of a character
     while (length > 0 && (field[length] & 0xC0) == 0x80) --length;
-  std::string out = "\"";
-  for (const char c : field.substr(0, length))
-    out += static_cast<unsigned char>(c) < ' ' || c == '\x7f' ? '?' : c;
-  return out + (length < field.size() ? "...\"" : "\"");
+  return text('"', printable(field.substr(0, length)), length < field.size() ? "...\"" : "\"");
 }
 
 }  // namespace troupe

@@ -4,12 +4,16 @@
 #include <iostream>
 #include <utility>
 
+#include "troupe/ops/printable.h"
+
 namespace troupe {
 namespace {
 
 constexpr std::size_t kMostEntries = 1000;
 
-void warn_on_stderr(const std::string& line) { std::clog << "warning: " << line << std::endl; }
+void warn_on_stderr(const std::string& line) {
+  std::clog << "warning: " << printable(line) << std::endl;
+}
 
 }  // namespace
 

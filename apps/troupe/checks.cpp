@@ -1,6 +1,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -18,6 +19,15 @@ std::function<std::string(const std::string&)> at_least(std::int64_t least) {
     if (value < least) return fmt::format("must be at least {}, but is {}", least, value);
     return {};
   };
+}
+
+std::string is_seed(const std::string& text) {
+  std::uint64_t value = 0;
+  const auto* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error == std::errc() && stop == end) return {};
+  return fmt::format("must be a whole number from 0 to {}, but is '{}'",
+                     std::numeric_limits<std::uint64_t>::max(), text);
 }
 
 std::function<std::string(const std::string&)> between(double least, double most) {

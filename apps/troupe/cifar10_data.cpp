@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <fstream>
 #include <numbers>
 
-#include "make_directory.h"
+#include "data_files.h"
 #include "troupe/actors/decoders/cifar10_decoder.h"
-#include "troupe/actors/system_error.h"
 #include "troupe/ops/error.h"
 #include "troupe/ops/random.h"
 
@@ -53,15 +51,12 @@ void draw(Record& record, RandomStream& random) {
   }
 }
 
-std::uint64_t write_batch(const std::string& path, std::int64_t samples, RandomStream random) {
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+void write_batch(AtomicFile& file, std::int64_t samples, RandomStream random) {
   Record record;
-  for (std::int64_t i = 0; i < samples && file; ++i) {
+  for (std::int64_t i = 0; i < samples; ++i) {
     draw(record, random);
-    file.write(reinterpret_cast<const char*>(record.data()), record.size());
+    file.write(record.data(), record.size());
   }
-  if (!file.flush()) system_error("write", path);
-  return static_cast<std::uint64_t>(samples) * record.size();
 }
 
 }  // namespace
@@ -71,14 +66,16 @@ std::uint64_t write_cifar10_data(const Cifar10Data& data) {
     fail(Code::invalid_argument, "make-data needs at least ", kBatches,
          " samples, one for each file, and 1 test sample, but got ", data.samples, " and ",
          data.test_samples);
-  make_directory(data.directory);
-  std::uint64_t bytes = 0;
+  DataFiles files(data.directory);
+  const auto each = data.samples / kBatches;
+  const auto rest = data.samples % kBatches;
   for (int i = 0; i < kBatches; ++i)
-    bytes += write_batch(text(data.directory, "/data_batch_", i + 1, ".bin"),
-                         data.samples * (i + 1) / kBatches - data.samples * i / kBatches,
-                         RandomStream(seed_for(data.seed, "cifar10/train"), i));
-  return bytes + write_batch(data.directory + "/test_batch.bin", data.test_samples,
-                             RandomStream(seed_for(data.seed, "cifar10/test")));
+    write_batch(files.add(text("data_batch_", i + 1, ".bin")),
+                each + rest * (i + 1) / kBatches - rest * i / kBatches,
+                RandomStream(seed_for(data.seed, "cifar10/train"), i));
+  write_batch(files.add("test_batch.bin"), data.test_samples,
+              RandomStream(seed_for(data.seed, "cifar10/test")));
+  return files.commit();
 }
 
 }  // namespace troupe::cli

@@ -19,7 +19,7 @@ struct Cifar10Data {
 /// diagonal one and noise. What can be learned: class k is the direction of the grating
 /// (k odd: across) and its period (3, 4, 6, 9 or 14 pixels). It can be seen in any 24 x
 /// 24 pixels, in the mirror, brighter or darker; no single pixel says anything.
-/// Returns the bytes written. Throws Error when a file cannot be written.
+/// Returns the bytes written. Throws Error when a file cannot be written; then there is none.
 std::uint64_t write_cifar10_data(const Cifar10Data& data);
 
 }  // namespace troupe::cli

@@ -1,7 +1,11 @@
 #include "cifar10_program.h"
 
 #include <algorithm>
+#include <filesystem>
 
+#include <fmt/format.h>
+
+#include "say.h"
 #include "troupe/actors/pipeline/images.h"
 #include "troupe/ops/elementwise.h"
 #include "troupe/ops/error.h"
@@ -38,6 +42,26 @@ std::vector<std::string> files(const std::vector<std::string>& given, const std:
   return {directory + "/" + name};
 }
 
+/// Training goes on with fewer files only when it is told to: nobody notices a missing one.
+void expect_all_batches(const DataArguments& a) {
+  constexpr int kBatches = 5;
+  if (!a.features.empty() || a.directory.empty()) return;
+  std::string missing;
+  int count = 0;
+  for (int i = 1; i <= kBatches; ++i) {
+    const auto name = fmt::format("data_batch_{}.bin", i);
+    if (std::filesystem::exists(a.directory + "/" + name)) continue;
+    missing += (missing.empty() ? "" : ", ") + name;
+    ++count;
+  }
+  if (count == 0) return;
+  const auto words = fmt::format("{} of the {} training files are missing in {}: {}", count,
+                                 kBatches, a.directory, missing);
+  if (!a.allow_missing || count == kBatches)
+    fail(Code::not_found, words, count == kBatches ? "" : " (--allow-missing trains without them)");
+  complain("warning: {}", words);
+}
+
 Batches training_batches(const Records& records, const DataArguments& a, std::int64_t batch) {
   DecodeOptions decoding;
   decoding.decoders = a.decoders;
@@ -63,6 +87,7 @@ Program cifar10_program(const DataArguments& a, bool with_training) {
                .buffer(1000)
                .batch(500, Remainder::keep);
   if (!with_training) return p;
+  expect_all_batches(a);
   const auto records = read_cifar10(files(a.features, a.directory, "data_batch_*.bin"));
   const auto batch = a.batch > 0 ? a.batch : 128;
   p.training = training_batches(records, a, batch);

@@ -12,6 +12,8 @@ namespace troupe::cli {
 
 /// A check for numbers of an option: "must be at least 1, but is 0".
 std::function<std::string(const std::string&)> at_least(std::int64_t least);
+/// Refuses what is no whole number of 64 bits: "--seed -1" would be one with all bits set.
+std::string is_seed(const std::string& text);
 /// Refuses what is no number from `least` to `most`.
 std::function<std::string(const std::string&)> between(double least, double most);
 /// Refuses what is no regular file of at most 1 MiB.
@@ -31,5 +33,6 @@ inline constexpr int kExitOk = 0;
 inline constexpr int kExitFailed = 1;         ///< the run failed: its first cause is on stderr
 inline constexpr int kExitUsage = 2;          ///< the command line is wrong
 inline constexpr int kExitInterrupted = 130;  ///< Ctrl-C
+inline constexpr int kExitNobodyReads = 141;  ///< as a shell says of SIGPIPE: "| head"
 
 }  // namespace troupe::cli

@@ -10,11 +10,13 @@
 
 #include "commands.h"
 #include "progress_line.h"
+#include "say.h"
 #include "troupe/actors/pipeline/catalog.h"
 #include "troupe/actors/pipeline/pipeline_file.h"
 #include "troupe/actors/topology/troupe.h"
 #include "troupe/messages/protocol.h"
 #include "troupe/ops/error.h"
+#include "troupe/ops/printable.h"
 #include "usage_error.h"
 
 namespace troupe::cli {
@@ -35,7 +37,7 @@ std::string summary(const Tensor& values) {
   if (values.dtype() == DType::string) {
     constexpr std::size_t kShown = 40;
     const auto& first = values.read<std::string>()[0];
-    return line + fmt::format("  \"{}{}\", ...", first.substr(0, kShown),
+    return line + fmt::format("  \"{}{}\", ...", printable(first.substr(0, kShown)),
                               first.size() > kShown ? "..." : "");
   }
   double least = std::numeric_limits<double>::infinity();
@@ -75,8 +77,7 @@ void print_stage(Troupe& troupe, const char* name, const Handles& actors) {
   const auto percent = [&](std::chrono::nanoseconds part) {
     return 100.0 * static_cast<double>(part.count()) / static_cast<double>(total.count());
   };
-  fmt::print(
-      "{} {}{}: {} records, {} bytes; busy {:.0f} %, waiting {:.0f} % for input, {:.0f} % for "
+  say("{} {}{}: {} records, {} bytes; busy {:.0f} %, waiting {:.0f} % for input, {:.0f} % for "
       "output\n",
       actors.size(), name, actors.size() == 1 ? "" : "s", with_commas(sum.records),
       with_commas(sum.bytes), percent(sum.busy), percent(sum.waiting_for_input),
@@ -84,16 +85,15 @@ void print_stage(Troupe& troupe, const char* name, const Handles& actors) {
 }
 
 void print_plan(const Batches& batches) {
-  fmt::print(
-      "{}{}\n", batches.describe(),
+  say("{}{}\n", batches.describe(),
       batches.remainder() == Remainder::keep ? ", the rest is kept" : ", the rest is dropped");
   int number = 0;
   for (const auto& component : batches.components())
-    fmt::print("  component {}: {}\n", number++, text(component));
+    say("  component {}: {}\n", number++, text(component));
   if (batches.epoch_examples() > 0)
-    fmt::print("  {} examples in one pass\n",
-               with_commas(static_cast<std::uint64_t>(batches.epoch_examples())));
-  fmt::print("  data in flight take at most {} MiB\n", batches.memory_bound(1) >> 20);
+    say("  {} examples in one pass\n",
+        with_commas(static_cast<std::uint64_t>(batches.epoch_examples())));
+  say("  data in flight take at most {} MiB\n", batches.memory_bound(1) >> 20);
 }
 
 int run(const Arguments& a) {
@@ -120,9 +120,8 @@ int run(const Arguments& a) {
         .receive(
             [&](const Batch& batch) {
               waited += std::chrono::steady_clock::now() - asked;
-              fmt::print("batch {}\n", batch.sequence);
-              for (const auto& component : batch.components)
-                fmt::print("  {}\n", summary(component));
+              say("batch {}\n", batch.sequence);
+              for (const auto& component : batch.components) say("  {}\n", summary(component));
               examples += batch.rows();
               ++count;
             },
@@ -130,16 +129,15 @@ int run(const Arguments& a) {
   }
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   if (end && end->code() != Code::out_of_range) throw *end;
-  fmt::print("{} batch{}, {} examples in {:.3f} s, of which {:.3f} s waiting for them", count,
-             count == 1 ? "" : "es", with_commas(static_cast<std::uint64_t>(examples)),
-             elapsed.count(), waited.count());
+  say("{} batch{}, {} examples in {:.3f} s, of which {:.3f} s waiting for them", count,
+      count == 1 ? "" : "es", with_commas(static_cast<std::uint64_t>(examples)), elapsed.count(),
+      waited.count());
   if (waited.count() > 0)
-    fmt::print(
-        ": {} examples/s",
+    say(": {} examples/s",
         with_commas(static_cast<std::uint64_t>(static_cast<double>(examples) / waited.count())));
-  fmt::print("{}\n", end ? "; the data have ended" : "");
+  say("{}\n", end ? "; the data have ended" : "");
   if (end && std::string_view(end->what()).find("left out") != std::string_view::npos)
-    fmt::print("{}\n", end->what());
+    say("{}\n", end->what());
   print_stage(troupe, "reader", running.readers);
   print_stage(troupe, "decoder", running.decoders);
   return kExitOk;
@@ -164,7 +162,7 @@ void add_data(CLI::App& app, int& exit_code) {
   command->add_option("--batches", a->batches, "So many batches are read and summed up; 0: none")
       ->check(at_least(0))
       ->capture_default_str();
-  command->add_option("--seed", a->seed, "Of the shuffling")->capture_default_str();
+  command->add_option("--seed", a->seed, "Of the shuffling")->check(is_seed)->capture_default_str();
   command->add_option("--inter-op", a->threads.inter_op, "Threads for actors, 0 for all CPUs")
       ->check(at_least(0));
   command->add_flag("--plan", a->plan, "Check the file and show what would run");
@@ -174,9 +172,7 @@ void add_data(CLI::App& app, int& exit_code) {
       exit_code = run(*a);
     } catch (const Error& error) {
       // What a pipeline file says is no option of the command.
-      std::fflush(stdout);
-      fmt::print(stderr, "troupe: {}: {}\n", to_string(error.code()),
-                 in_plain_words(error.what(), false));
+      complain("troupe: {}: {}", to_string(error.code()), in_plain_words(error.what(), false));
       exit_code = kExitFailed;
     }
   });

@@ -6,11 +6,13 @@
 
 #include "commands.h"
 #include "programs.h"
+#include "say.h"
 #include "troupe/actors/checkpoint/checkpoint.h"
 #include "troupe/actors/pipeline/batch_iterator.h"
 #include "troupe/actors/session.h"
 #include "troupe/actors/training/fragments.h"
 #include "troupe/ops/error.h"
+#include "usage_error.h"
 
 namespace troupe::cli {
 namespace {
@@ -24,15 +26,17 @@ struct Arguments {
   ThreadBudget threads;
 };
 
-/// The program that a checkpoint was trained by, unless the user says which.
+/// The program that a checkpoint was trained by, or that the user says if it does not.
 std::string program_of(const Checkpoint& checkpoint, const std::string& given) {
-  if (!given.empty()) return given;
   const auto& state = checkpoint.manifest().state;
   const auto found = state.find("program");
-  if (found == state.end())
-    fail(Code::invalid_argument, checkpoint.name(),
-         " does not say which program it belongs to: name it with --program");
-  return found->second;
+  if (found == state.end() && given.empty())
+    throw UsageError(text(checkpoint.name(),
+                          " does not say which program it belongs to: name it with --program"));
+  if (found != state.end() && !given.empty() && given != found->second)
+    throw UsageError(text(checkpoint.name(), " is a checkpoint of the program '", found->second,
+                          "', not of '", given, "' (--program)"));
+  return given.empty() ? found->second : given;
 }
 
 /// The weights of a checkpoint; their moving averages where there are some.
@@ -63,11 +67,10 @@ int eval(const Arguments& a) {
       feeds.emplace_back(model.inputs[i], batch->components.at(i));
     values.add(session.run(fetches, feeds), batch->rows());
   }
-  fmt::print("{} at step {}: {} examples", checkpoint.name(), checkpoint.step(), values.rows());
+  say("{} at step {}: {} examples", checkpoint.name(), checkpoint.step(), values.rows());
   const auto means = values.values();
-  for (std::size_t i = 0; i < means.size(); ++i)
-    fmt::print(", {} {:.4f}", fragment.values[i], means[i]);
-  fmt::print("\n");
+  for (std::size_t i = 0; i < means.size(); ++i) say(", {} {:.4f}", fragment.values[i], means[i]);
+  say("\n");
   return kExitOk;
 }
 
@@ -94,10 +97,10 @@ int predict(const Arguments& a) {
         values += fmt::format("{}{:.4g}", k == 0 ? "" : a.json ? "," : " ", value);
       }
       if (a.json)
-        fmt::print("{{\"row\":{},\"predictions\":[{}]}}\n", row, values);
+        say("{{\"row\":{},\"predictions\":[{}]}}\n", row, values);
       else
-        fmt::print("row {}: {}{}\n", row, values,
-                   program.classifies ? fmt::format("  -> class {}", best) : "");
+        say("row {}: {}{}\n", row, values,
+            program.classifies ? fmt::format("  -> class {}", best) : "");
     }
   }
   return kExitOk;

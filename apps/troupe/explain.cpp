@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "commands.h"
+#include "say.h"
 #include "train_arguments.h"
 #include "troupe/actors/system_error.h"
 #include "usage_error.h"
@@ -22,7 +23,7 @@ struct ExplainArguments {
 
 void write_json(const std::string& path, const std::string& json) {
   if (path == "-") {
-    fmt::print("{}", json);
+    (void)std::fwrite(json.data(), 1, json.size(), stdout);
     return;
   }
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
@@ -50,22 +51,21 @@ int explain(const ExplainArguments& given, bool threads) {
   running = training.get();
   const bool only_json = given.json == "-";
   if (!only_json) {
-    fmt::print("{}\nrunning for {:g} s\n\n", training->describe(), given.seconds);
+    note("{}\nrunning for {:g} s\n\n", training->describe(), given.seconds);
     std::fflush(stdout);
   }
 
   bool interrupted = false;
   const auto outcome = run_until_interrupted(*training, interrupted);
   if (outcome.ending == Ending::failed) {
-    fmt::print(stderr, "troupe: {}: {}\n", to_string(outcome.code),
-               in_plain_words(outcome.message));
+    complain("troupe: {}: {}", to_string(outcome.code), in_plain_words(outcome.message));
     return stop_training(*training, options, kExitFailed);
   }
   const auto explanation = training->explain();
   if (!given.json.empty()) write_json(given.json, to_json(explanation, KnobStyle::flags));
-  if (!only_json && threads) fmt::print("{}", thread_table(explanation));
+  if (!only_json && threads) note("{}", thread_table(explanation));
   if (!only_json && !threads)
-    fmt::print("{}\n{}", activity_table(explanation), summary(explanation, KnobStyle::flags));
+    note("{}\n{}", activity_table(explanation), summary(explanation, KnobStyle::flags));
   return stop_training(*training, options, interrupted ? kExitInterrupted : kExitOk);
 }
 

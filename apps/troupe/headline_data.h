@@ -18,7 +18,7 @@ struct HeadlineData {
 /// 15. The relation that can be learned: label k is the brightness, on top of
 /// noise, of a region of the 20 x 195 image that belongs to k. Predicting the mean
 /// of every label gives an RMSE of 0.289.
-/// Returns the bytes written. Throws Error when a file cannot be written.
+/// Returns the bytes written. Throws Error when a file cannot be written; then there is none.
 std::uint64_t write_headline_data(const HeadlineData& data);
 
 }  // namespace troupe::cli

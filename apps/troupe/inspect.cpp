@@ -12,6 +12,7 @@
 
 #include "commands.h"
 #include "progress_line.h"
+#include "say.h"
 #include "troupe/actors/checkpoint/checkpoint.h"
 #include "troupe/devices/placer.h"
 #include "troupe/messages/graph_codec.h"
@@ -55,37 +56,36 @@ void inspect_graph(const std::string& path) {
     for (const auto& input : node.inputs) inputs += text(inputs.empty() ? "" : ", ", input.name());
     std::string outputs;
     for (const auto& spec : node.outputs) outputs += text(outputs.empty() ? "" : "; ", spec);
-    fmt::print("{:<32} {}({}) -> {}\n", node.name, node.op->name, inputs, outputs);
+    say("{:<32} {}({}) -> {}\n", node.name, node.op->name, inputs, outputs);
   }
   for (const auto& variable : graph->variables()) values += variable.spec().shape.volume();
-  fmt::print("{} nodes, {} variables with {} values\n", graph->nodes().size(),
-             graph->variables().size(), with_commas(static_cast<std::uint64_t>(values)));
+  say("{} nodes, {} variables with {} values\n", graph->nodes().size(), graph->variables().size(),
+      with_commas(static_cast<std::uint64_t>(values)));
 }
 
 void inspect_checkpoint(const std::string& path, bool verify) {
   const auto checkpoint = Checkpoint::open(path);
   const auto& manifest = checkpoint.manifest();
-  fmt::print("{}: step {}\n", checkpoint.name(), checkpoint.step());
+  say("{}: step {}\n", checkpoint.name(), checkpoint.step());
   for (const auto& [key, value] : manifest.state)
-    if (value.size() < 100) fmt::print("  {}: {}\n", key, value);
+    if (value.size() < 100) say("  {}: {}\n", key, value);
   std::uint64_t bytes = 0;
   std::uint64_t values = 0;
   for (const auto& file : manifest.files) {
-    fmt::print("  {} ({} bytes)\n", file.name, with_commas(file.bytes));
+    say("  {} ({} bytes)\n", file.name, with_commas(file.bytes));
     bytes += file.bytes;
     for (const auto& tensor : file.tensors) {
-      fmt::print("    {:<40} {:<8} {:<18} {:<16} crc32c {:08x}\n", tensor.name,
-                 to_string(tensor.dtype), as_text(tensor.shape), to_string(tensor.kind),
-                 tensor.crc32c);
+      say("    {:<40} {:<8} {:<18} {:<16} crc32c {:08x}\n", tensor.name, to_string(tensor.dtype),
+          as_text(tensor.shape), to_string(tensor.kind), tensor.crc32c);
       if (tensor.kind == TensorKind::variable)
         values += static_cast<std::uint64_t>(tensor.shape.volume());
     }
   }
-  fmt::print("{} weights, {} bytes in {} files\n", with_commas(values), with_commas(bytes),
-             manifest.files.size());
+  say("{} weights, {} bytes in {} files\n", with_commas(values), with_commas(bytes),
+      manifest.files.size());
   if (!verify) return;
   checkpoint.verify();
-  fmt::print("every checksum is right\n");
+  say("every checksum is right\n");
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <exception>
 
 #include "commands.h"
+#include "say.h"
 #include "usage_error.h"
 
 namespace {
@@ -23,7 +24,8 @@ constexpr const char* kExamples = R"(examples:
   troupe inspect run/fashion-mnist                   what is in a checkpoint
   troupe data train.pbtxt --batches 3                what a pipeline file gives
 
-exit codes: 0 done, 1 failed (the first cause is on stderr), 2 wrong command line, 130 interrupted
+exit codes: 0 done, 1 failed (the first cause is on stderr), 2 wrong command line, 130 interrupted,
+141 nobody reads the output any more
 "troupe COMMAND --help" explains every option; --config FILE reads them from a file.)";
 
 /// Says so when the first word is no command; CLI11 would only say that it needs one.
@@ -37,8 +39,7 @@ bool is_unknown_command(const CLI::App& app, int argc, char** argv) {
   if (std::find(names.begin(), names.end(), word) != names.end()) return false;
   std::string all;
   for (const auto& name : names) all += (all.empty() ? "" : ", ") + name;
-  std::fprintf(stderr, "troupe: unknown command '%s'%s (there are: %s)\n", word.c_str(),
-               suggestion(word, names).c_str(), all.c_str());
+  complain("troupe: unknown command '{}'{} (there are: {})", word, suggestion(word, names), all);
   return true;
 }
 
@@ -54,8 +55,10 @@ int main(int argc, char** argv) {
   app.set_config("--config", "", "Read options from a file: a line [train], then name=value")
       ->check(cli::small_file);
   app.allow_config_extras(CLI::config_extras_mode::error);
-  // A pipe that closes must not end a training run without a checkpoint.
+  // A pipe that closes must not end a training run without a checkpoint, and a file that may
+  // not grow is an error like a full disk.
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
   int exit_code = cli::kExitOk;
   cli::add_train(app, exit_code);
   cli::add_explain(app, exit_code);
@@ -70,19 +73,21 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     if (app.exit(error) != 0) return cli::kExitUsage;
   } catch (const cli::UsageError& error) {
-    std::fprintf(stderr, "troupe: %s\n", cli::in_plain_words(error.what()).c_str());
+    cli::complain("troupe: {}", cli::in_plain_words(error.what()));
     return cli::kExitUsage;
   } catch (const Error& error) {
-    std::fprintf(stderr, "troupe: %s: %s\n", std::string(to_string(error.code())).c_str(),
-                 cli::in_plain_words(error.what()).c_str());
+    cli::complain("troupe: {}: {}", to_string(error.code()), cli::in_plain_words(error.what()));
     return cli::kExitFailed;
+  } catch (const cli::NobodyReads&) {
+    return cli::kExitNobodyReads;
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "troupe: %s\n", error.what());
+    cli::complain("troupe: {}", error.what());
     return cli::kExitFailed;
   }
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
-    std::fprintf(stderr, "troupe: cannot write to standard output\n");
-    if (exit_code == cli::kExitOk) exit_code = cli::kExitFailed;
+    const bool quiet = cli::nobody_reads();
+    if (!quiet) cli::complain("troupe: cannot write to standard output");
+    if (exit_code == cli::kExitOk) exit_code = quiet ? cli::kExitNobodyReads : cli::kExitFailed;
   }
   return exit_code;
 }

@@ -6,6 +6,7 @@
 #include "cifar10_data.h"
 #include "commands.h"
 #include "headline_data.h"
+#include "say.h"
 
 namespace troupe::cli {
 
@@ -22,12 +23,13 @@ void add_headline(CLI::App& command, int& exit_code) {
       ->check(at_least(1))
       ->capture_default_str();
   headline->add_option("--directory,-d", data->directory, "Where to write")->capture_default_str();
-  headline->add_option("--seed", data->seed, "Of the random numbers")->capture_default_str();
+  headline->add_option("--seed", data->seed, "Of the random numbers")
+      ->check(is_seed)
+      ->capture_default_str();
   headline->callback([data, &exit_code] {
     const auto bytes = write_headline_data(*data);
     const auto& d = data->directory;
-    fmt::print(
-        "wrote {0}/features.txt, labels.txt, test_features.txt, test_labels.txt: {1:.1f} MB\n"
+    say("wrote {0}/features.txt, labels.txt, test_features.txt, test_labels.txt: {1:.1f} MB\n"
         "next: troupe train headline --features {0}/features.txt --labels {0}/labels.txt "
         "--test-features {0}/test_features.txt --test-labels {0}/test_labels.txt\n",
         d, static_cast<double>(bytes) / 1e6);
@@ -46,11 +48,12 @@ void add_cifar10(CLI::App& command, int& exit_code) {
       ->check(at_least(1))
       ->capture_default_str();
   cifar10->add_option("--directory,-d", data->directory, "Where to write")->capture_default_str();
-  cifar10->add_option("--seed", data->seed, "Of the random numbers")->capture_default_str();
+  cifar10->add_option("--seed", data->seed, "Of the random numbers")
+      ->check(is_seed)
+      ->capture_default_str();
   cifar10->callback([data, &exit_code] {
     const auto bytes = write_cifar10_data(*data);
-    fmt::print(
-        "wrote {0}/data_batch_1.bin to data_batch_5.bin, test_batch.bin: {1:.1f} MB\n"
+    say("wrote {0}/data_batch_1.bin to data_batch_5.bin, test_batch.bin: {1:.1f} MB\n"
         "next: troupe train cifar10 --data {0}\n",
         data->directory, static_cast<double>(bytes) / 1e6);
     exit_code = kExitOk;

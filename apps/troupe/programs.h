@@ -20,7 +20,8 @@ struct DataArguments {
   std::int64_t capacity = 0;
   std::int64_t min_after_dequeue = -1;
   int decoders = 0;
-  std::uint64_t seed = 1;  ///< of everything random in the run
+  std::uint64_t seed = 1;      ///< of everything random in the run
+  bool allow_missing = false;  ///< where files have names of their own, some may not be there
 };
 
 /// A model with its data and the settings that its authors would use.

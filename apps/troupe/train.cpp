@@ -6,6 +6,7 @@
 
 #include "commands.h"
 #include "progress_line.h"
+#include "say.h"
 #include "train_arguments.h"
 #include "usage_error.h"
 
@@ -38,36 +39,31 @@ std::string values_text(const std::vector<std::string>& names, const std::vector
 int report(const TrainingOutcome& outcome, const Training& training, const Program& program,
            const TrainingOptions& options, const std::vector<std::string>& names) {
   const double seconds = std::chrono::duration<double>(outcome.elapsed).count();
-  fmt::print(
-      "{}: step {}, {} samples in {} ({} samples/s), first step after {:.2f} s\n",
-      to_words(outcome.ending), with_commas(outcome.steps),
-      with_commas(static_cast<std::uint64_t>(outcome.examples)), clock_time(seconds),
-      with_commas(static_cast<std::uint64_t>(static_cast<double>(outcome.examples) / seconds)),
-      std::chrono::duration<double>(outcome.until_first_step).count());
-  if (!outcome.training.empty()) fmt::print("training: {}\n", values_text(names, outcome.training));
-  if (!outcome.evaluation.empty())
-    fmt::print("test:     {}\n", values_text(names, outcome.evaluation));
-  if (outcome.ending != Ending::failed)
-    fmt::print("{}", summary(training.explain(), KnobStyle::flags));
+  note("{}: step {}, {} samples in {} ({} samples/s), first step after {:.2f} s\n",
+       to_words(outcome.ending), with_commas(outcome.steps),
+       with_commas(static_cast<std::uint64_t>(outcome.examples)), clock_time(seconds),
+       with_commas(static_cast<std::uint64_t>(static_cast<double>(outcome.examples) / seconds)),
+       std::chrono::duration<double>(outcome.until_first_step).count());
+  if (!outcome.training.empty()) note("training: {}\n", values_text(names, outcome.training));
+  if (!outcome.evaluation.empty()) note("test:     {}\n", values_text(names, outcome.evaluation));
+  if (outcome.ending != Ending::failed) note("{}", summary(training.explain(), KnobStyle::flags));
   if (!outcome.checkpoint.empty())
-    fmt::print("checkpoint: {} (safetensors and a manifest; \"troupe inspect {}\" shows it)\n",
-               outcome.checkpoint, outcome.checkpoint);
+    note("checkpoint: {} (safetensors and a manifest; \"troupe inspect {}\" shows it)\n",
+         outcome.checkpoint, outcome.checkpoint);
   if (!options.summary_directory.empty())
-    fmt::print("summaries:  {} (tensorboard --logdir {})\n", options.summary_directory,
-               options.summary_directory);
+    note("summaries:  {} (tensorboard --logdir {})\n", options.summary_directory,
+         options.summary_directory);
   if (outcome.ending == Ending::failed) {
-    std::fflush(stdout);
-    fmt::print(stderr, "troupe: {}: {}\n", to_string(outcome.code),
-               in_plain_words(outcome.message));
+    complain("troupe: {}: {}", to_string(outcome.code), in_plain_words(outcome.message));
     return kExitFailed;
   }
   if (outcome.ending == Ending::stopped) {
     if (!outcome.checkpoint.empty())
-      fmt::print("go on with the same command and --resume -d {}\n", options.checkpoints.directory);
+      note("go on with the same command and --resume -d {}\n", options.checkpoints.directory);
     return kExitInterrupted;
   }
   if (!outcome.checkpoint.empty())
-    fmt::print(
+    note(
         "next: troupe eval {0}{1} or predict {0}{2}; --replicas 2 --shards 2 --async trains with "
         "two replicas at once{3}\n",
         options.checkpoints.directory, program.eval_options, program.predict_options, program.next);
@@ -85,7 +81,7 @@ int train(const TrainArguments& a, bool plan) {
       };
   const auto training = preparing(
       [&] { return std::make_unique<Training>(program.model, *program.training, options); });
-  fmt::print("{}\n", training->describe());
+  note("{}\n", training->describe());
   std::fflush(stdout);
   if (plan) return kExitOk;
 

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "commands.h"
+#include "say.h"
 #include "troupe/actors/checkpoint/checkpoint_directory.h"
 #include "usage_error.h"
 
@@ -63,6 +64,10 @@ void add_data_options(CLI::App& command, DataArguments& data) {
   command
       .add_option("--data", data.directory,
                   "cifar10: the directory of data_batch_*.bin and test_batch.bin")
+      ->group("Data");
+  command
+      .add_flag("--allow-missing", data.allow_missing,
+                "cifar10: warn where a data_batch_*.bin is missing, and train on the others")
       ->group("Data");
   command
       .add_option("--features,--images", data.features,
@@ -129,6 +134,7 @@ void add_training_options(CLI::App& command, TrainArguments& a) {
       })
       ->group("Training");
   command.add_option("--seed", a.data.seed, "Of weights, shuffling, dropout and distortions")
+      ->check(is_seed)
       ->capture_default_str()
       ->group("Training");
   command.add_option("--evaluate-every", a.evaluate_every, "Steps between looks at the test set")
@@ -238,7 +244,10 @@ TrainingOptions training_options(const TrainArguments& a, const Program& program
   }
   o.labels = {{"program", program.name}};
   o.progress_interval = std::chrono::milliseconds(static_cast<std::int64_t>(a.interval * 1000));
-  o.stalled = [](const std::string& words) { fmt::print(stderr, "\ntroupe: {}\n", words); };
+  o.stalled = [](const std::string& words) {
+    std::fputs("\n", stderr);  // behind the line of progress
+    complain("troupe: {}", words);
+  };
   return o;
 }
 
@@ -257,8 +266,8 @@ int stop_training(Training& training, const TrainingOptions& options, int exit_c
   const auto left = training.stop(options.patience);
   running = nullptr;
   if (left.empty()) return exit_code;
-  fmt::print(stderr, "troupe: still running after {} s: {}\n", options.patience.count() / 1000,
-             fmt::join(left, ", "));
+  complain("troupe: still running after {} s: {}", options.patience.count() / 1000,
+           fmt::join(left, ", "));
   std::fflush(stdout);
   _exit(exit_code == kExitOk ? kExitFailed : exit_code);
 }

@@ -26,6 +26,19 @@ function(refuse_words words)
   endif()
 endfunction()
 
+# The same for a line of the shell, in which "$0" is the command: expect_sh(<line> <code> <regex>
+# <argument>...)
+function(expect_sh line code words)
+  execute_process(COMMAND sh -c "${line}" "${troupe}" ${ARGN} WORKING_DIRECTORY "${work}"
+    TIMEOUT 120 RESULT_VARIABLE result OUTPUT_VARIABLE out ERROR_VARIABLE err)
+  string(APPEND out "${err}")
+  if(NOT result STREQUAL "${code}" OR NOT out MATCHES "${words}")
+    string(REPLACE ";" " " arguments "${ARGN}")
+    message(SEND_ERROR "${line}: troupe ${arguments}\n  wanted ${code} and \"${words}\"\n"
+      "  got ${result}:\n${out}")
+  endif()
+endfunction()
+
 # ---- wrong command lines end with 2 and say what is wrong
 
 expect(2 "unknown command 'foo' .there are: train" foo)
@@ -43,6 +56,12 @@ expect(2 "must be from 1 to 86400, but is nan" explain headline --seconds nan)
 expect(2 "the headline program needs --features" train headline)
 expect(2 "must be at least 1, but is 0" train headline --replicas 0)
 expect(2 "explain needs a program" explain)
+foreach(seed IN ITEMS -1 18446744073709551616 1.5 x)
+  foreach(command IN ITEMS "train;headline" "make-data;headline" "make-data;cifar10" "data;x.pbtxt")
+    expect(2 "--seed: must be a whole number from 0 to 18446744073709551615, but is '${seed}'"
+      ${command} --seed ${seed})
+  endforeach()
+endforeach()
 expect(2 "--resume-from.*--resume|--resume.*--resume-from" train headline --resume --resume-from 3)
 
 # ---- a small job
@@ -148,14 +167,100 @@ refuse_words("Options::|FIFOQueue|RandomShuffleQueue" train headline
   --batch 50 --capacity 120 --min-after-dequeue 20 --no-summaries --no-checkpoints)
 refuse_words("Options::|FIFOQueue|RandomShuffleQueue" train headline ${data}
   --batch 50 --capacity 10 --min-after-dequeue 20 --no-summaries --no-checkpoints)
-if(EXISTS /dev/full)
-  file(MAKE_DIRECTORY "${work}/full")
-  file(CREATE_LINK /dev/full "${work}/full/features.txt" SYMBOLIC)
-  expect(1 "resource exhausted: cannot write full/features.txt: No space left"
-    make-data headline --samples 40 -d full)
-  file(CREATE_LINK /dev/full "${work}/full/data_batch_1.bin" SYMBOLIC)
-  expect(1 "resource exhausted: cannot write full/data_batch_1.bin: No space left"
-    make-data cifar10 --samples 50 -d full)
+# A file that may not grow is as good as a full disk: nothing is left behind.
+foreach(program IN ITEMS headline cifar10)
+  expect_sh("ulimit -f 100; exec \"$0\" \"$@\"" 1
+    "resource exhausted: cannot write cut/[a-z_0-9]+[.][a-z]+[.]tmp: File too large"
+    make-data ${program} --samples 40 -d cut)
+endforeach()
+file(GLOB left "${work}/cut/*")
+if(left)
+  message(SEND_ERROR "make-data left behind: ${left}")
 endif()
+expect(0 "wrote cut/features.txt" make-data headline --samples 3 --test-samples 1 -d cut)
+file(READ "${work}/cut/features.txt" before)
+expect_sh("ulimit -f 100; exec \"$0\" \"$@\"" 1 "File too large"
+  make-data headline --samples 40 --seed 7 -d cut)
+file(READ "${work}/cut/features.txt" after)
+if(NOT before STREQUAL after)
+  message(SEND_ERROR "make-data has changed files without writing them to their end")
+endif()
+
 file(WRITE "${work}/a-file" "")
 expect(1 "cannot make the directory a-file/x: Not a directory" make-data headline -d a-file/x)
+
+# ---- nobody reads any more: quiet, and 141 as a shell has it
+
+string(CONCAT closed "rm -f pipe; mkfifo pipe; (: <pipe) & exec 4>pipe; wait; "
+  "exec \"$0\" \"$@\" >&4")
+foreach(command IN ITEMS "predict;run;--features;data/features.txt;--rows;0"
+    "predict;run;--features;data/features.txt;--rows;1" "inspect;run" "data;train.pbtxt"
+    "data;train.pbtxt;--plan"
+    "eval;run;--features;data/test_features.txt;--labels;data/test_labels.txt"
+    "make-data;headline;--samples;3;--test-samples;1;-d;cut")
+  expect_sh("${closed}" 141 "^$" ${command})
+endforeach()
+expect_sh("${closed}" 141 "^$" train headline ${small} --steps 4 -d unread)
+expect(0 "unread/ckpt-4: step 4" inspect unread)
+expect_sh("${closed}" 1 "blank.txt:301" train headline --features data/features.txt
+  --labels blank.txt --batch 50 --capacity 120 --min-after-dequeue 20 --no-summaries
+  --no-checkpoints)
+
+# ---- checkpoints and programs that do not belong together
+
+expect(2 "run/ckpt-9 is a checkpoint of the program 'headline', not of 'fashion-mnist'"
+  eval run --program fashion-mnist)
+expect(2 "is a checkpoint of the program 'headline', not of 'cifar10'"
+  predict run --program cifar10 --data nowhere)
+expect(0 "20 examples" eval run --program headline
+  --features data/test_features.txt --labels data/test_labels.txt)
+file(MAKE_DIRECTORY "${work}/run/ckpt-99.manifest")
+expect(1 "ckpt-99.manifest is a directory instead of a manifest; the checkpoint before it is whole: run/ckpt-9"
+  inspect run)
+file(REMOVE_RECURSE "${work}/run/ckpt-99.manifest")
+
+# ---- CIFAR-10 with a file too few
+
+expect(0 "wrote cifar10" make-data cifar10 --samples 50 --test-samples 10 -d cifar10)
+set(plan --plan --no-summaries --no-checkpoints)
+expect(0 "5 files" train cifar10 --data cifar10 ${plan})
+file(REMOVE "${work}/cifar10/data_batch_3.bin" "${work}/cifar10/data_batch_5.bin")
+expect(1 "2 of the 5 training files are missing in cifar10: data_batch_3.bin, data_batch_5.bin .--allow-missing"
+  train cifar10 --data cifar10 ${plan})
+expect(0 "warning: 2 of the 5 .*data_batch_5.bin" train cifar10 --data cifar10 --allow-missing ${plan})
+expect(0 "1 file|data_batch_1" train cifar10 --features cifar10/data_batch_1.bin
+  --test-features cifar10/test_batch.bin ${plan})
+
+# ---- what a terminal would obey is shown, not sent
+
+string(ASCII 27 escape)
+file(WRITE "${work}/escape.pbtxt" "stream {\n  reader { name: 'a\\033[31mb' }\n  decoder { }\n}\n")
+expect(1 "no reader is called 'a.x1b.31mb'" data escape.pbtxt)
+refuse_words("${escape}" data escape.pbtxt)
+file(WRITE "${work}/escape.txt" "1\n${escape}[31m\n")
+string(REPLACE "rows.txt" "escape.txt" escapes "${rows}")
+file(WRITE "${work}/escape.pbtxt" "${escapes}")
+refuse_words("${escape}" data escape.pbtxt)
+file(WRITE "${work}/words.txt" "${escape}[31m\n")
+file(WRITE "${work}/words.pbtxt" "stream {
+  reader { name: 'text' option { name: 'files' value: 'words.txt' } }
+  decoder { name: 'raw' option { name: 'dtype' value: 'string' } option { name: 'shape' value: '' } }
+}
+batch { rows: 1 remainder: KEEP }
+fifo { }
+")
+expect(0 "string .1.  .*x1b.31m" data words.pbtxt)
+refuse_words("${escape}" data words.pbtxt)
+file(WRITE "${work}/graph${escape}[31m.pb" "rubbish")
+refuse_words("${escape}" inspect "graph${escape}[31m.pb")
+
+# ---- files that describe the impossible
+
+string(REPLACE "decoder {" "decoder { name: 'numbers' option { name: 'shape' value: '1' } }\n  decoder {"
+  decoders "${rows}")
+file(WRITE "${work}/decoders.pbtxt" "${decoders}")
+expect(1 "decoders.pbtxt:4:3: reader 'text' gives 1 stream of records, which needs 1 decoder, but there are 2"
+  data decoders.pbtxt --plan)
+string(REPLACE "value: '1'" "value: '1099511627776,4194304'" huge "${rows}")
+file(WRITE "${work}/huge.pbtxt" "${huge}")
+expect(1 "huge.pbtxt:5:9: a batch of 2 rows would have more than 2.47 bytes" data huge.pbtxt --plan)

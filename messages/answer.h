@@ -20,6 +20,8 @@ inline caf::error current_fault() {
     return fault(Code::resource_exhausted, "out of memory");
   } catch (const std::exception& e) {
     return fault(Code::internal, e.what());
+  } catch (...) {
+    return fault(Code::unknown, "an exception was thrown that says nothing: no std::exception");
   }
 }
 

@@ -42,7 +42,7 @@ typename Inspector::result_type inspect(Inspector& f, BarrierInsert& x) {
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, BarrierBatch& x) {
-  return f(caf::meta::type_name("BarrierBatch"), x.keys, x.components);
+  return f(caf::meta::type_name("BarrierBatch"), x.keys, x.components, x.indices);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, BarrierStatus& x) {

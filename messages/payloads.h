@@ -183,6 +183,8 @@ struct BarrierInsert {
 struct BarrierBatch {
   std::vector<std::string> keys;
   TensorList components;  ///< a row for each key
+  /// The insert that each key first came with; those that bring new keys are counted, from 0.
+  std::vector<std::int64_t> indices;
 };
 
 struct BarrierStatus {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <caf/actor.hpp>
 #include <caf/allowed_unsafe_message_type.hpp>
 #include <caf/replies_to.hpp>
 #include <caf/type_id.hpp>
@@ -78,6 +79,7 @@ CAF_ADD_ATOM(troupe, troupe, peek_atom, "peek")
 CAF_ADD_ATOM(troupe, troupe, clear_atom, "clear")
 CAF_ADD_ATOM(troupe, troupe, edge_atom, "edge")
 CAF_ADD_ATOM(troupe, troupe, cancel_atom, "cancel")
+CAF_ADD_ATOM(troupe, troupe, expect_atom, "expect")
 
 CAF_END_TYPE_ID_BLOCK(troupe)
 
@@ -103,6 +105,9 @@ using Reader = caf::typed_actor<caf::replies_to<next_atom>::with<RecordBlock>,
                                 caf::replies_to<restore_atom, ReaderSnapshot>::with<caf::ok_atom>>;
 
 /// A bounded queue of elements (tuples of tensors).
+///   (expect, name, producer)              that actor will attach once it is started. When it ends
+///                                         before it has, or is none, the queue closes with its
+///                                         name
 ///   (enqueue, block, options) -> ok       once all elements are in; cancelled when it is closed
 ///   (dequeue, request)        -> batch    once there are enough; when it is closed with too few,
 ///                                         the code and words of the reason of the close
@@ -110,12 +115,13 @@ using Reader = caf::typed_actor<caf::replies_to<next_atom>::with<RecordBlock>,
 ///                                         ends without a word closes the queue with its failure.
 ///   (detach, reason)          -> ok       the sender has no more. The queue closes when the last
 ///                                         producer is gone, or at once when the reason is a
-///                                         failure
+///                                         failure. An expected one need not have attached
 ///   (close, request)          -> ok       once it is closed; deadline_exceeded when enqueues had
 ///   to
 ///                                         be given up for that, with who they were
 ///   (status)                  -> status
 using Queue = caf::typed_actor<
+    caf::reacts_to<expect_atom, std::string, caf::actor>,
     caf::replies_to<enqueue_atom, ElementBlock, EnqueueOptions>::with<caf::ok_atom>,
     caf::replies_to<dequeue_atom, DequeueRequest>::with<Batch>,
     caf::replies_to<attach_atom>::with<caf::ok_atom>,
@@ -150,7 +156,12 @@ using Decoder = caf::typed_actor<caf::replies_to<start_atom>::with<std::uint64_t
 
 /// Feeds a queue with what it makes up itself: names of files, numbers, rows of tensors.
 /// The words are those of a decoder, so that whoever starts the one can start the other.
-using Producer = Decoder;
+///   (snapshot)          -> snapshot  where the elements begin that nobody has taken out of the
+///                                    queue; failed_precondition when the queue cannot tell
+///   (restore, snapshot) -> ok        begins there when it is started; data_loss or
+///                                    invalid_argument when that is no place in what it gives out
+using Producer = Decoder::extend<caf::replies_to<snapshot_atom>::with<ReaderSnapshot>,
+                                 caf::replies_to<restore_atom, ReaderSnapshot>::with<caf::ok_atom>>;
 
 /// Receives outputs of a run as soon as they are ready: the tag of the request,
 /// the position in FragmentSpec::streamed, the value.
@@ -281,5 +292,6 @@ CAF_ADD_TYPE_ID(troupe_handles, (troupe::StagingArea))
 CAF_ADD_TYPE_ID(troupe_handles, (troupe::EdgeSink))
 CAF_ADD_TYPE_ID(troupe_handles, (std::vector<troupe::EdgeSink>))
 CAF_ADD_TYPE_ID(troupe_handles, (troupe::Part))
+CAF_ADD_TYPE_ID(troupe_handles, (troupe::Producer))
 
 CAF_END_TYPE_ID_BLOCK(troupe_handles)

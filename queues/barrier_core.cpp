@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "troupe/messages/answer.h"
+#include "troupe/messages/deadline.h"
 #include "troupe/queues/stack_elements.h"
 
 namespace troupe {
@@ -33,7 +34,9 @@ BarrierCore::BarrierCore(BarrierOptions options, Now now)
 void BarrierCore::insert(const BarrierInsert& insert) {
   check(insert);
   check_keys(insert);
+  const auto before = next_order_;
   for (std::size_t row = 0; row < insert.keys.size(); ++row) add(insert, row);
+  next_insert_ += next_order_ > before;
   flush();
 }
 
@@ -80,13 +83,15 @@ void BarrierCore::add(const BarrierInsert& insert, std::size_t row) {
   const auto i = static_cast<std::int64_t>(row);
   const auto [place, is_new] = incomplete_.try_emplace(insert.keys[row]);
   auto& element = place->second;
-  if (is_new) element = {next_order_++, Element(width), std::vector<bool>(width), width};
+  if (is_new)
+    element = {next_order_++, next_insert_, Element(width), std::vector<bool>(width), width};
   // A copy: a key that is never completed would keep the values of all others.
   element.components[c] =
       insert.values.slice(i, i + 1).reshape(options_.components[c].spec.shape).clone();
   element.present[c] = true;
   if (--element.missing > 0) return;
-  ready_.emplace(element.order, Complete{place->first, std::move(element.components)});
+  ready_.emplace(element.order,
+                 Complete{place->first, element.insert, std::move(element.components)});
   incomplete_.erase(place);
 }
 
@@ -97,9 +102,8 @@ void BarrierCore::take(const DequeueRequest& request, caf::actor_addr client, Ta
     return done(
         fault(Code::invalid_argument, title_, ": a take asked for ", request.count, " elements"));
   if (request.count == 0) return done(take_out(0));
-  std::optional<TimePoint> deadline;
-  if (request.timeout >= Timeout::zero()) deadline = now_() + request.timeout;
-  takes_.push_back({request, std::move(client), deadline, std::move(done)});
+  takes_.push_back(
+      {request, std::move(client), deadline_after(now_(), request.timeout), std::move(done)});
   flush();
 }
 
@@ -141,6 +145,7 @@ BarrierBatch BarrierCore::take_out(std::size_t count) {
   const auto end = std::next(ready_.begin(), static_cast<std::ptrdiff_t>(count));
   for (auto i = ready_.begin(); i != end; ++i) {
     batch.keys.push_back(std::move(i->second.key));
+    batch.indices.push_back(i->second.insert);
     elements.push_back(std::move(i->second.components));
   }
   ready_.erase(ready_.begin(), end);

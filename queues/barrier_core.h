@@ -74,12 +74,14 @@ class BarrierCore {
  private:
   struct Partial {
     std::uint64_t order = 0;  // of the key's first component among those of all keys
+    std::int64_t insert = 0;  // that brought it
     Element components;
     std::vector<bool> present;
     std::size_t missing = 0;
   };
   struct Complete {
     std::string key;
+    std::int64_t insert = 0;
     Element components;
   };
   struct WaitingTake {
@@ -104,6 +106,7 @@ class BarrierCore {
   std::map<std::uint64_t, Complete> ready_;  // by Partial::order
   std::deque<WaitingTake> takes_;
   std::uint64_t next_order_ = 0;
+  std::int64_t next_insert_ = 0;  // with new keys
   bool closed_ = false;
   bool cancelled_ = false;  // closed for components of known keys too
   CloseReason reason_;

@@ -134,6 +134,12 @@ caf::result<Batch> QueueState::peek(const PeekRequest& request) {
   return promise;
 }
 
+void QueueState::expect(const std::string& name, const caf::actor& producer) {
+  core->expect(name, caf::actor_cast<caf::actor_addr>(producer));
+  clients.watch(caf::actor_cast<caf::strong_actor_ptr>(producer));
+  clients.wake_at(core->next_deadline());
+}
+
 caf::result<caf::ok_atom> QueueState::attach() {
   const auto producer = self->current_sender();
   auto promise = self->make_response_promise<caf::ok_atom>();
@@ -166,6 +172,9 @@ Queue::behavior_type queue_behavior(Queue::stateful_pointer<QueueState> self, Qu
         return q.enqueue(block, o);
       },
       [&q](dequeue_atom, const DequeueRequest& request) { return q.dequeue(request); },
+      [&q](expect_atom, const std::string& name, const caf::actor& producer) {
+        q.expect(name, producer);
+      },
       [&q](attach_atom) { return q.attach(); },
       [&q](detach_atom, const CloseReason& reason) { return q.detach(reason); },
       [&q](caf::close_atom, const CloseRequest& request) { return q.close(request); },

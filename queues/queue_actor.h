@@ -30,6 +30,7 @@ struct QueueState {
 
   caf::result<caf::ok_atom> enqueue(ElementBlock& block, const EnqueueOptions& options);
   caf::result<Batch> dequeue(const DequeueRequest& request);
+  void expect(const std::string& name, const caf::actor& producer);
   caf::result<caf::ok_atom> attach();
   caf::result<caf::ok_atom> detach(const CloseReason& reason);
   caf::result<caf::ok_atom> close(const CloseRequest& request);

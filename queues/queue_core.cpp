@@ -1,9 +1,11 @@
 #include "troupe/queues/queue_core.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "troupe/messages/answer.h"
+#include "troupe/messages/deadline.h"
 #include "troupe/queues/stack_elements.h"
 
 namespace troupe {
@@ -25,19 +27,17 @@ void QueueCore::check_options() const {
          ", but must be at least 0 and below the capacity, which is ", options_.capacity);
   if (options_.only_when_full && !kind_.store->gathers())
     fail(Code::invalid_argument, title_, " cannot give out elements only_when_full");
-  if (!options_.padding || options_.padding->exact.empty()) return;
-  const auto& exact = options_.padding->exact;
-  const auto& components = options_.components;
-  if (exact.size() != components.size())
-    fail(Code::invalid_argument, title_, ": ", exact.size(), " exact padding values for ",
-         components.size(),
-         " components (ElementPadding::exact has one for each of "
-         "QueueOptions::components)");
-  for (std::size_t c = 0; c < exact.size(); ++c)
-    if (exact[c].dtype() != components[c].spec.dtype || exact[c].shape().rank() != 0)
-      fail(Code::invalid_argument, title_, ": the padding of ", component_name(components[c], c),
-           " is ", exact[c].dtype(), ' ', exact[c].shape(),
-           ", but must be one value of its dtype: ", components[c].spec.dtype, " []");
+  const bool exact = options_.padding && !options_.padding->exact.empty();
+  if (exact || !options_.components.empty()) check_padding(options_.components);
+}
+
+void QueueCore::check_padding(const std::vector<QueueComponent>& components) const {
+  if (!options_.padding) return;
+  try {
+    troupe::check(*options_.padding, components);
+  } catch (const Error& error) {
+    throw error.within(title_);
+  }
 }
 
 // ---- requests --------------------------------------------------------------------------------
@@ -75,7 +75,7 @@ void QueueCore::dequeue(const DequeueRequest& request, caf::actor_addr client, T
 }
 
 void QueueCore::peek(const PeekRequest& request, caf::actor_addr client, TakenDone done) {
-  if (request.index < 0)
+  if (request.index < 0 || request.index == std::numeric_limits<std::int64_t>::max())
     return done(fault(Code::invalid_argument, title_, ": a peek asked for element ", request.index,
                       ", but they are counted from 0"));
   peeks_.push_back({request, std::move(client), deadline_of(request.timeout), std::move(done)});
@@ -110,21 +110,35 @@ void QueueCore::give_up_enqueues() {
     waiting.done(waiting.closes ? caf::error() : closed_fault());
 }
 
+void QueueCore::expect(const std::string& name, const caf::actor_addr& producer) {
+  if (closing_) return;
+  if (!producer)
+    return close({true,
+                  {Code::failed_precondition,
+                   text(title_, " has no producer '", name, "': it was never spawned")}},
+                 [](const caf::error&) {});
+  if (!producers_.contains(producer)) expected_[producer] = name;
+}
+
 void QueueCore::attach(const caf::actor_addr& producer, Done done) {
   if (!producer)
     return done(fault(Code::invalid_argument, title_, ": a producer without an address attached"));
   if (closing_) return done(closed_fault());
+  expected_.erase(producer);
   if (producers_.insert(producer).second) ++attached_;
   look_for_producers();
   done({});
 }
 
 void QueueCore::detach(const caf::actor_addr& producer, const CloseReason& reason, Done done) {
-  if (producers_.erase(producer) == 0)
-    return done(fault(Code::failed_precondition, title_,
-                      ": an actor that is not attached as a producer detached"));
+  if (producers_.erase(producer) == 0) {
+    if (expected_.erase(producer) == 0)
+      return done(fault(Code::failed_precondition, title_,
+                        ": an actor that is not attached as a producer detached"));
+    ++attached_;  // it came, and had nothing
+  }
   // After the close a producer may well fail: with the news that the queue is closed.
-  const bool last = producers_.empty() && attached_ >= options_.producers;
+  const bool last = producers_.empty() && expected_.empty() && attached_ >= options_.producers;
   if (!closing_ && (reason.failed() || last))
     close({.cancel_pending = reason.failed(), .reason = reason}, [](const caf::error&) {});
   look_for_producers();
@@ -137,22 +151,28 @@ void QueueCore::lost(const caf::actor_addr& actor, const caf::error& reason) {
   const auto its = [&](const auto& waiting) { return waiting.client == actor; };
   std::erase_if(dequeues_, its);
   std::erase_if(peeks_, its);
-  if (producers_.erase(actor) > 0 && !closing_) {
-    const auto error = reason ? to_error(reason) : Error(Code::unavailable, "it quit");
-    const auto code = error.code() == Code::unknown ? Code::unavailable : error.code();
-    close(
-        {.cancel_pending = true,
-         .reason = {code, text("a producer of ", title_, " ended without a word: ", error.what())}},
-        [](const caf::error&) {});
+  if (producers_.erase(actor) > 0)
+    give_up(text("a producer of ", title_, " ended without a word"), reason);
+  if (const auto missing = expected_.find(actor); missing != expected_.end()) {
+    give_up(text("producer '", missing->second, "' of ", title_, " ended before it attached"),
+            reason);
+    expected_.erase(missing);
   }
   flush();
+}
+
+void QueueCore::give_up(const std::string& what, const caf::error& reason) {
+  if (closing_) return;
+  const auto error = reason ? to_error(reason) : Error(Code::unavailable, "it quit");
+  const auto code = error.code() == Code::unknown ? Code::unavailable : error.code();
+  close({.cancel_pending = true, .reason = {code, text(what, ": ", error.what())}},
+        [](const caf::error&) {});
 }
 
 // ---- time ------------------------------------------------------------------------------------
 
 std::optional<QueueCore::TimePoint> QueueCore::deadline_of(Timeout timeout) const {
-  if (timeout < Timeout::zero()) return std::nullopt;
-  return now_() + timeout;
+  return deadline_after(now_(), timeout);
 }
 
 std::optional<QueueCore::TimePoint> QueueCore::next_deadline() const {
@@ -199,10 +219,10 @@ void QueueCore::expire() {
                          producers));
   std::erase_if(peeks_, due);
   if (abandoned_ && *abandoned_ <= now) {
-    const auto words =
-        fault(Code::failed_precondition, title_, " has no producer: ", attached_, " of ",
-              options_.producers, " have ever attached, and none did for ",
-              options_.producer_patience.count(), " ms: has whoever fills it been started?");
+    const auto words = fault(Code::failed_precondition, title_, " has no producer: ", attached_,
+                             " of ", options_.producers, " have ever attached, and none did for ",
+                             options_.producer_patience.count(),
+                             " ms: has whoever fills it been started?", names_of_expected());
     for (auto& waiting : dequeues_) {
       put_back(waiting);
       waiting.done(words);
@@ -218,6 +238,17 @@ void QueueCore::look_for_producers() {
     abandoned_.reset();
   else if (!abandoned_)
     abandoned_ = deadline_of(options_.producer_patience);
+}
+
+std::string QueueCore::names_of_expected() const {
+  constexpr std::size_t kMost = 3;
+  std::vector<std::string> names;
+  for (const auto& [producer, name] : expected_) names.push_back(name);
+  std::ranges::sort(names);
+  std::string words;
+  for (std::size_t i = 0; i < names.size() && i < kMost; ++i)
+    words += text(i == 0 ? " Expected are '" : ", '", names[i], "'");
+  return words + (names.size() > kMost ? ", ..." : "");
 }
 
 void QueueCore::expire_closes(TimePoint now) {
@@ -406,7 +437,7 @@ std::vector<QueueComponent> QueueCore::components_like(const Element& element) c
 
 void QueueCore::check(const std::vector<Element>& elements) {
   std::vector<QueueComponent> first;
-  if (options_.components.empty()) first = components_like(elements[0]);
+  if (options_.components.empty()) check_padding(first = components_like(elements[0]));
   const auto& components = first.empty() ? options_.components : first;
   const auto width = components.size();
   for (std::size_t i = 0; i < elements.size(); ++i) {

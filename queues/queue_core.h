@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -96,13 +97,16 @@ class QueueCore {
   /// first reason stays, but a failure replaces the end of the data.
   void close(const CloseRequest& request, Done done);
 
+  /// This producer will attach, and is called `name` in messages. Without an address, or
+  /// when it is lost before it has, the queue closes with that failure.
+  void expect(const std::string& name, const caf::actor_addr& producer);
   void attach(const caf::actor_addr& producer, Done done);
   /// A failure closes the queue at once and cancels the enqueues that wait; the
   /// end of the data closes it when the last producer detaches.
   void detach(const caf::actor_addr& producer, const CloseReason& reason, Done done);
 
-  /// An actor has ended: it gets no more batches, and if it is still a producer
-  /// the queue closes with that failure.
+  /// An actor has ended: it gets no more batches, and if it is still a producer, or
+  /// one is to come, the queue closes with that failure.
   void lost(const caf::actor_addr& actor, const caf::error& reason);
 
   /// Answers deadline_exceeded to the requests whose time has run out, and
@@ -153,6 +157,7 @@ class QueueCore {
   };
 
   void check_options() const;
+  void check_padding(const std::vector<QueueComponent>& components) const;
   void check(const std::vector<Element>& elements);
   std::vector<QueueComponent> components_like(const Element& element) const;
   void check_component(const Tensor& tensor, std::size_t index, std::size_t component,
@@ -180,6 +185,9 @@ class QueueCore {
   std::optional<TimePoint> deadline_of(Timeout timeout) const;
   /// Notes since when dequeues wait although no producer is attached.
   void look_for_producers();
+  std::string names_of_expected() const;
+  /// Closes because of a producer that ended: "<what> ended <when>".
+  void give_up(const std::string& what, const caf::error& reason);
   caf::error closed_fault() const;
   caf::error never_fits(const WaitingEnqueue& waiting) const;
   caf::error never_together(const WaitingDequeue& waiting) const;
@@ -194,6 +202,7 @@ class QueueCore {
   std::deque<WaitingEnqueue> enqueues_;
   std::deque<WaitingDequeue> dequeues_;
   std::vector<WaitingPeek> peeks_;
+  std::map<caf::actor_addr, std::string> expected_;  // producers that have not attached; names
   std::set<caf::actor_addr> producers_;
   std::int64_t attached_ = 0;           // producers, ever
   std::optional<TimePoint> abandoned_;  // when dequeues without a producer are given up

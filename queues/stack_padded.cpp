@@ -1,7 +1,9 @@
 #include "troupe/queues/stack_padded.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <string>
 
 #include "troupe/ops/error.h"
@@ -46,13 +48,45 @@ void copy_corner(const Tensor& from, const Shape& into, int axis, const std::byt
     copy_corner(from, into, axis + 1, source, target, inner);
 }
 
+template <class T>
+bool is_one_of(double value) {
+  // Both are exact as doubles: powers of two, or zero.
+  const auto least = static_cast<double>(std::numeric_limits<T>::min());
+  const auto above = std::ldexp(1.0, std::numeric_limits<T>::digits);
+  return value >= least && value < above && value == std::trunc(value);
+}
+
+bool can_hold(DType dtype, double value) {
+  switch (dtype) {
+    case DType::string:  // is filled up with empty ones
+    case DType::float32:
+    case DType::float64:
+      return true;
+    case DType::int8:
+      return is_one_of<std::int8_t>(value);
+    case DType::int16:
+      return is_one_of<std::int16_t>(value);
+    case DType::int32:
+      return is_one_of<std::int32_t>(value);
+    case DType::int64:
+      return is_one_of<std::int64_t>(value);
+    case DType::uint8:
+      return is_one_of<std::uint8_t>(value);
+    case DType::boolean:
+      return value == 0 || value == 1;
+    default:
+      return value == 0;
+  }
+}
+
 Tensor filled(DType dtype, const Shape& shape, const ElementPadding& padding,
               std::size_t component) {
   if (padding.exact.empty()) {
     const auto value = padding.values.empty()       ? 0
                        : padding.values.size() == 1 ? padding.values[0]
                                                     : padding.values.at(component);
-    return dtype == DType::string ? Tensor(dtype, shape) : Tensor::filled(dtype, shape, value);
+    return dtype == DType::string || value == 0 ? Tensor(dtype, shape)
+                                                : Tensor::filled(dtype, shape, value);
   }
   const auto& value = padding.exact.at(component);
   Tensor block(dtype, shape);
@@ -67,6 +101,28 @@ Tensor filled(DType dtype, const Shape& shape, const ElementPadding& padding,
 }
 
 }  // namespace
+
+void check(const ElementPadding& padding, const std::vector<QueueComponent>& components) {
+  const auto& [values, most_bytes, exact] = padding;
+  const auto width = components.size();
+  if (exact.size() != width && !exact.empty())
+    fail(Code::invalid_argument, exact.size(), " exact padding values for ", width,
+         " components (ElementPadding::exact has one for each of QueueOptions::components)");
+  if (exact.empty() && values.size() > 1 && values.size() != width)
+    fail(Code::invalid_argument, values.size(), " padding values for ", width,
+         " components (ElementPadding::values has one for all, or one for each)");
+  for (std::size_t c = 0; c < width; ++c) {
+    const auto dtype = components[c].spec.dtype;
+    const auto name = component_name(components[c], c);
+    if (!exact.empty() && (exact[c].dtype() != dtype || exact[c].shape().rank() != 0))
+      fail(Code::invalid_argument, "the padding of ", name, " is ", exact[c].dtype(), ' ',
+           exact[c].shape(), ", but must be one value of its dtype: ", dtype, " []");
+    if (!exact.empty() || values.empty()) continue;
+    if (const auto value = values.size() == 1 ? values[0] : values[c]; !can_hold(dtype, value))
+      fail(Code::invalid_argument, "the padding of ", name, " is ", value, ", but its dtype ",
+           dtype, " does not hold that (ElementPadding::exact takes any value)");
+  }
+}
 
 TensorList stack_padded(std::span<const Element> elements, const ElementPadding& padding) {
   if (elements.empty()) return {};

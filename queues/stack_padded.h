@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "troupe/messages/payloads.h"
+#include "troupe/queues/queue_component.h"
 
 namespace troupe {
 
@@ -16,6 +17,10 @@ struct ElementPadding {
   /// for each component, of its dtype.
   TensorList exact{};
 };
+
+/// Throws invalid_argument, naming the component, when there is not one value for each, or
+/// one that its dtype cannot hold.
+void check(const ElementPadding& padding, const std::vector<QueueComponent>& components);
 
 /// Puts elements on top of each other as stack_elements does, after filling each up,
 /// behind its last value along every axis, to the largest extents of the batch.

@@ -17,6 +17,9 @@ StagingArea::behavior_type staging_area(StagingArea::stateful_pointer<QueueState
         return s.enqueue(block, o);
       },
       [&s](dequeue_atom, const DequeueRequest& request) { return s.dequeue(request); },
+      [&s](expect_atom, const std::string& name, const caf::actor& producer) {
+        s.expect(name, producer);
+      },
       [&s](attach_atom) { return s.attach(); },
       [&s](detach_atom, const CloseReason& reason) { return s.detach(reason); },
       [&s](caf::close_atom, const CloseRequest& request) { return s.close(request); },

@@ -140,8 +140,14 @@ Decoder::behavior_type decoder(Self self, Reader reader, Queue queue,
         return self->state.started;
       },
       [self](stop_atom) {
-        self->state.last_block = false;
-        end(self, fault(Code::cancelled, "the decoder has been stopped"));
+        auto& d = self->state;
+        const CloseReason reason{Code::cancelled, "the decoder has been stopped"};
+        // A queue that expects us must not wait for one that will not come.
+        if (!d.running && !d.end)
+          self->request(d.queue, caf::infinite, detach_atom_v, reason)
+              .then([](caf::ok_atom) {}, [](const caf::error&) {});
+        d.last_block = false;
+        end(self, fault(reason.code, reason.message));
         return caf::ok_atom_v;
       },
       [self](status_atom) { return self->state.clock.read(); },

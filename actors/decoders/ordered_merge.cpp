@@ -27,8 +27,12 @@ void end(Self self, const CloseReason& reason) {
   m.end = fault(Code::cancelled, "the ordered merge is closed: ", reason.message);
   for (auto& lane : m.lanes)
     for (auto& [sequence, held] : std::exchange(lane.held, {})) held.promise.deliver(m.end);
-  self->request(m.queue, caf::infinite, detach_atom_v, reason)
-      .then([](caf::ok_atom) {}, [](const caf::error&) {});
+  const auto ignore = [](const caf::error&) {};
+  if (m.joined)
+    self->request(m.queue, caf::infinite, detach_atom_v, reason).then([](caf::ok_atom) {}, ignore);
+  else
+    self->request(m.queue, caf::infinite, caf::close_atom_v, CloseRequest{reason.failed(), reason})
+        .then([](caf::ok_atom) {}, ignore);
 }
 
 /// Passes on all blocks whose turn it is. The queue keeps their order, and its answer
@@ -70,9 +74,14 @@ OrderedMerge::behavior_type ordered_merge(Self self, Queue queue,
   self->state.queue = std::move(queue);
   for (const auto expected : decoders) self->state.lanes.emplace_back().expected = expected;
   self->set_down_handler([self](const caf::down_msg& down) {
-    if (lane_of(self->state, down.source).producers.erase(down.source) == 0) return;
+    auto& m = self->state;
+    const auto missing = m.expected.extract(down.source);
+    if (lane_of(m, down.source).producers.erase(down.source) == 0 && missing.empty()) return;
     const auto error = down.reason ? to_error(down.reason) : Error(Code::unavailable, "it quit");
-    leave(self, {error.code(), text("a decoder ended without a word: ", error.what())});
+    leave(self, {error.code(),
+                 missing.empty()
+                     ? text("a decoder ended without a word: ", error.what())
+                     : text("'", missing.mapped(), "' ended before it attached: ", error.what())});
   });
   return {
       [self](enqueue_atom, ElementBlock& block,
@@ -91,6 +100,12 @@ OrderedMerge::behavior_type ordered_merge(Self self, Queue queue,
       [self](dequeue_atom, const DequeueRequest& request) {
         return self->delegate(self->state.queue, dequeue_atom_v, request);
       },
+      [self](expect_atom, const std::string& name, const caf::actor& producer) {
+        if (!producer)
+          return leave(self, {Code::failed_precondition, text("'", name, "' was never spawned")});
+        self->state.expected[caf::actor_cast<caf::actor_addr>(producer)] = name;
+        self->monitor(producer);
+      },
       [self](attach_atom) -> caf::result<caf::ok_atom> {
         auto& m = self->state;
         if (m.end) return m.end;
@@ -101,7 +116,7 @@ OrderedMerge::behavior_type ordered_merge(Self self, Queue queue,
         auto& lane = lane_of(m, address);
         if (!lane.producers.insert(address).second) return caf::ok_atom_v;
         ++lane.attached;
-        self->monitor(caf::actor_cast<caf::actor>(producer));
+        if (m.expected.erase(address) == 0) self->monitor(caf::actor_cast<caf::actor>(producer));
         if (std::exchange(m.joined, true)) return caf::ok_atom_v;
         auto promise = self->make_response_promise<caf::ok_atom>();
         self->request(m.queue, caf::infinite, attach_atom_v)
@@ -112,8 +127,12 @@ OrderedMerge::behavior_type ordered_merge(Self self, Queue queue,
       [self](detach_atom, const CloseReason& reason) -> caf::result<caf::ok_atom> {
         auto& m = self->state;
         const auto producer = caf::actor_cast<caf::actor_addr>(self->current_sender());
-        if (lane_of(m, producer).producers.erase(producer) == 0)
-          return fault(Code::failed_precondition, "an actor that is not attached detached");
+        auto& lane = lane_of(m, producer);
+        if (lane.producers.erase(producer) == 0) {
+          if (m.expected.erase(producer) == 0)
+            return fault(Code::failed_precondition, "an actor that is not attached detached");
+          ++lane.attached;
+        }
         leave(self, reason);
         return caf::ok_atom_v;
       },

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "troupe/messages/protocol.h"
@@ -43,8 +44,9 @@ struct OrderedMergeState {
   std::vector<Lane> lanes;
   std::size_t turn = 0;  // whose block is the next
   std::map<caf::actor_addr, std::size_t> lane_of;
-  bool joined = false;  // the queue knows us as a producer
-  caf::error end;       // why no more blocks are taken
+  std::map<caf::actor_addr, std::string> expected;  // that have not attached; their names
+  bool joined = false;                              // the queue knows us as a producer
+  caf::error end;                                   // why no more blocks are taken
 };
 
 /// Stands in front of a queue and lets blocks in by their sequence numbers, from 0

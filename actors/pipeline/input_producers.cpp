@@ -19,6 +19,8 @@ InputProducer start(Troupe& troupe, const std::string& name, std::int64_t capaci
   running.queue = troupe.spawn(name, fifo_queue, queueing);
   running.producer =
       troupe.spawn(name + " producer", make, running.queue, std::move(what), options);
+  troupe.tell(running.queue, expect_atom_v, name + " producer",
+              caf::actor_cast<caf::actor>(running.producer));
   troupe.tell(running.producer, start_atom_v);
   return running;
 }

@@ -12,7 +12,9 @@ namespace troupe {
 class Troupe;
 
 // Queues that fill themselves, in one line, for users who know them from TensorFlow.
-// Nothing has to be started: the producer runs as long as the queue takes elements.
+// Nothing has to be started: the producer runs as long as the queue takes elements. To go on
+// where another one was, ask its producer for a (snapshot) and give the position of that to
+// ProducerOptions::position.
 
 struct InputProducer {
   Queue queue;

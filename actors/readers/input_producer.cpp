@@ -5,6 +5,7 @@
 
 #include "troupe/actors/readers/epoch_order.h"
 #include "troupe/actors/readers/file_list.h"
+#include "troupe/actors/readers/record_source.h"
 #include "troupe/messages/answer.h"
 
 namespace troupe {
@@ -72,12 +73,61 @@ void finish(Self self) {
       .then([answer](caf::ok_atom) { answer(); }, [answer](const caf::error&) { answer(); });
 }
 
-void open(ProducerState& p) {
+// ---- where it stands -------------------------------------------------------------------------
+
+/// A position is that of one stream: the number of the next element, and as offset how many
+/// there are in an epoch.
+void seek(ProducerState& p, const std::string& position) {
+  const auto to = SourcePosition::parse(position);
+  const auto count = static_cast<std::uint64_t>(p.what.count);
+  if (to.streams.size() == 1 && to.streams[0].offset != count)
+    fail(Code::invalid_argument, "the position \"", position, "\" is one among ",
+         to.streams[0].offset, " elements, but there are ", count, ": ", p.what.description);
+  const auto epochs = static_cast<std::uint64_t>(p.options.epochs);
+  const bool forever = p.options.epochs == ProducerOptions::kForever;
+  if (to.streams.size() != 1 || to.streams[0].file != 0 || to.streams[0].skip != 0 ||
+      to.streams[0].record < 1 || to.streams[0].record > p.what.count ||
+      (!forever && to.epoch >= epochs && (to.epoch > epochs || to.streams[0].record > 1)))
+    fail(Code::invalid_argument, "there is no position \"", position, "\" in ",
+         forever ? "" : text(epochs, epochs == 1 ? " epoch of " : " epochs of "),
+         p.what.description);
+  p.epoch = p.first_epoch = to.epoch;
+  p.next = p.first = to.streams[0].record - 1;
+  p.order.clear();
+}
+
+void prepare(ProducerState& p) {
+  if (p.what.element) return;
   if (p.options.epochs < 1 && p.options.epochs != ProducerOptions::kForever)
     fail(Code::invalid_argument, "epochs must be at least 1 (or ProducerOptions::kForever), not ",
          p.options.epochs);
   p.what = p.open();
+  if (!p.options.position.empty()) seek(p, p.options.position);
 }
+
+/// The place behind so many elements.
+ReaderSnapshot place_behind(const ProducerState& p, std::uint64_t taken) {
+  const auto count = static_cast<std::uint64_t>(p.what.count);
+  const auto place = static_cast<std::uint64_t>(p.first) + taken;
+  const auto epoch = p.first_epoch + place / count;
+  const auto next = place % count;
+  StreamPosition at{.offset = count, .record = static_cast<std::int64_t>(next) + 1};
+  return {SourcePosition{epoch, {at}}.str(), epoch * count + next};
+}
+
+/// The same, from what the queue says.
+ReaderSnapshot snapshot(const ProducerState& p, const QueueStatus& queue) {
+  if (!queue.kind.ends_with("FIFOQueue"))
+    fail(Code::failed_precondition, queue.kind, " '", queue.name,
+         "' gives out elements in another order than they came in: what is left of them has no "
+         "position");
+  if (queue.enqueued < p.produced || queue.enqueued > p.produced + p.on_the_way)
+    fail(Code::failed_precondition, queue.kind, " '", queue.name,
+         "' has elements of others, too: what is left of them has no position");
+  return place_behind(p, queue.dequeued);
+}
+
+// ---- going on --------------------------------------------------------------------------------
 
 /// The next elements, all of one epoch; none after the last.
 ElementBlock next_block(ProducerState& p) {
@@ -88,7 +138,7 @@ ElementBlock next_block(ProducerState& p) {
   }
   const bool forever = p.options.epochs == ProducerOptions::kForever;
   if (!forever && p.epoch == static_cast<std::uint64_t>(p.options.epochs)) return {};
-  if (p.options.shuffle && p.next == 0)
+  if (p.options.shuffle && (p.next == 0 || p.order.empty()))
     p.order = epoch_order(static_cast<std::size_t>(p.what.count), p.options.seed, p.epoch);
   ElementBlock block;
   for (const auto end = std::min(p.next + kBlock, p.what.count); p.next < end; ++p.next) {
@@ -105,6 +155,7 @@ void enqueue(Self self, ElementBlock block) {
   auto& p = self->state;
   const auto count = block.elements.size();
   p.enqueuing = true;
+  p.on_the_way = count;
   p.clock.enter(StageActivity::waiting_for_output);
   self->request(p.queue, caf::infinite, enqueue_atom_v, std::move(block), EnqueueOptions{})
       .then(
@@ -112,6 +163,7 @@ void enqueue(Self self, ElementBlock block) {
             auto& p = self->state;
             p.enqueuing = false;
             p.produced += count;
+            p.on_the_way = 0;
             p.clock.passed_on(count, 0);
             advance(self);
           },
@@ -130,7 +182,7 @@ void advance(Self self) {
   if (p.end) return finish(self);
   p.clock.enter(StageActivity::busy);
   try {
-    if (!p.what.element) open(p);
+    prepare(p);
     auto block = next_block(p);
     if (!block.elements.empty()) return enqueue(self, std::move(block));
     p.end = fault(Code::out_of_range, "end of data: ", p.what.description, ", ", p.options.epochs,
@@ -152,7 +204,7 @@ Producer::behavior_type behavior(Self self, Queue queue, ProducerOptions options
         auto& p = self->state;
         if (p.end) return p.end;
         if (p.running) return fault(Code::failed_precondition, "the producer is running already");
-        p.running = true;
+        p.running = p.begun = true;
         p.started = self->make_response_promise<std::uint64_t>();
         self->request(p.queue, caf::infinite, attach_atom_v)
             .then([self](caf::ok_atom) { advance(self); },
@@ -165,11 +217,48 @@ Producer::behavior_type behavior(Self self, Queue queue, ProducerOptions options
       },
       [self](stop_atom) {
         auto& p = self->state;
-        if (!p.end) p.end = fault(Code::cancelled, "the producer has been stopped");
+        const CloseReason reason{Code::cancelled, "the producer has been stopped"};
+        // A queue that expects us must not wait for one that will not come.
+        if (!std::exchange(p.begun, true))
+          self->request(p.queue, caf::infinite, detach_atom_v, reason)
+              .then([](caf::ok_atom) {}, [](const caf::error&) {});
+        if (!p.end) p.end = fault(reason.code, reason.message);
         advance(self);
         return caf::ok_atom_v;
       },
       [self](status_atom) { return self->state.clock.read(); },
+      [self](snapshot_atom) -> caf::result<ReaderSnapshot> {
+        auto& p = self->state;
+        try {
+          prepare(p);
+          if (!p.begun) return place_behind(p, 0);
+        } catch (...) {
+          return current_fault();
+        }
+        auto promise = self->make_response_promise<ReaderSnapshot>();
+        self->request(p.queue, caf::infinite, status_atom_v)
+            .then(
+                [self, promise](const QueueStatus& queue) mutable {
+                  try {
+                    promise.deliver(snapshot(self->state, queue));
+                  } catch (...) {
+                    promise.deliver(current_fault());
+                  }
+                },
+                [promise](caf::error& why) mutable { promise.deliver(std::move(why)); });
+        return promise;
+      },
+      [self](restore_atom, const ReaderSnapshot& to) {
+        return answer([&] {
+          auto& p = self->state;
+          if (p.begun)
+            fail(Code::failed_precondition,
+                 "a producer is restored before it is started (ProducerOptions::position)");
+          prepare(p);
+          seek(p, to.position);
+          return caf::ok_atom_v;
+        });
+      },
   };
 }
 

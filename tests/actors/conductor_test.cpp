@@ -81,6 +81,7 @@ Queue::behavior_type fake_queue(Queue::pointer) {
   return {
       [](enqueue_atom, const ElementBlock&, const EnqueueOptions&) { return caf::ok_atom_v; },
       [](dequeue_atom, const DequeueRequest&) { return Batch{}; },
+      [](expect_atom, const std::string&, const caf::actor&) {},
       [](attach_atom) { return caf::ok_atom_v; },
       [](detach_atom, const CloseReason&) { return caf::ok_atom_v; },
       [](caf::close_atom, const CloseRequest&) { return caf::ok_atom_v; },

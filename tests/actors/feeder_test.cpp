@@ -24,6 +24,7 @@ Queue::behavior_type counting_queue(Queue::pointer, std::int64_t batches, std::i
         batch.components = {values};
         return batch;
       },
+      [](expect_atom, const std::string&, const caf::actor&) {},
       [](attach_atom) { return caf::ok_atom_v; },
       [](detach_atom, const CloseReason&) { return caf::ok_atom_v; },
       [](caf::close_atom, const CloseRequest&) { return caf::ok_atom_v; },

@@ -74,6 +74,27 @@ TEST_F(BarrierActor, GivesCompleteElementsInTheOrderOfTheirKeys) {
   EXPECT_THAT(take(2)->value->keys, ElementsAre("a", "b")) << "a came first, completed last";
 }
 
+TEST_F(BarrierActor, SaysWhichInsertEachKeyCameWith) {
+  images({"a", "b"}, {1, 2});
+  labels({"a"}, {10});  // no new key: it does not count
+  labels({"c", "b"}, {30, 20});
+  images({"c"}, {3});
+  images({"a"}, {4});
+  labels({"a"}, {11});
+  const auto batch = *take(4)->value;
+  EXPECT_THAT(batch.keys, ElementsAre("a", "b", "c", "a"));
+  EXPECT_THAT(batch.indices, ElementsAre(0, 0, 1, 2));
+  EXPECT_THAT(take(0)->value->indices, IsEmpty());
+}
+
+TEST_F(BarrierActor, DoesNotCountAnInsertThatIsRefused) {
+  images({"a"}, {1});
+  images({"b", "a"}, {2, 3});
+  images({"b"}, {2});
+  labels({"a", "b"}, {10, 20});
+  EXPECT_THAT(take(2)->value->indices, ElementsAre(0, 1));
+}
+
 TEST_F(BarrierActor, LetsATakeWaitUntilEnoughAreComplete) {
   const auto batch = take(2);
   images({"a", "b"}, {1, 2});

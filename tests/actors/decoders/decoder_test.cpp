@@ -242,5 +242,15 @@ TEST_F(DecoderTest, WantsADecoderForEachStream) {
                                            "for 2"));
 }
 
+TEST_F(DecoderTest, TellsAQueueThatExpectsItWhenItIsStoppedBeforeItWasStarted) {
+  give(numbers_below(3));
+  const auto decoder = make();
+  caf::anon_send(queue, expect_atom_v, "decoder 0", caf::actor_cast<caf::actor>(decoder));
+  const auto batch = dequeue(1);
+  EXPECT_TRUE(batch->pending());
+  ask<caf::ok_atom>(decoder, stop_atom_v);
+  EXPECT_THAT(batch->words(), StartsWith("cancelled: the decoder has been stopped"));
+}
+
 }  // namespace
 }  // namespace troupe

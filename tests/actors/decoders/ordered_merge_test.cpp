@@ -158,5 +158,41 @@ TEST(OrderedMergeOnThreads, GivesTheOrderOfOneDecoderToMany) {
   for (int i = 0; i < kRecords; ++i) ASSERT_EQ(order[static_cast<std::size_t>(i)], i);
 }
 
+// ---- decoders that do not come ---------------------------------------------------------------
+
+TEST_F(OrderedMerge, MissesADecoderThatEndsBeforeItAttaches) {
+  const auto a = client();
+  const auto b = client();
+  caf::anon_send(merge, expect_atom_v, "decoder 0", a);
+  caf::anon_send(merge, expect_atom_v, "decoder 1", b);
+  const auto batch = dequeue(1);
+  kill(b);
+  EXPECT_THAT(batch->words(), HasSubstr("'decoder 1' ended before it attached"));
+  EXPECT_EQ(code_of(attach(a)->fault), Code::cancelled);
+}
+
+TEST_F(OrderedMerge, MissesADecoderAlsoWhileAnotherOneDecodes) {
+  const auto a = client();
+  const auto b = client();
+  caf::anon_send(merge, expect_atom_v, "decoder 0", a);
+  caf::anon_send(merge, expect_atom_v, "decoder 1", b);
+  attach(a);
+  const auto batch = dequeue(1);
+  kill(b);
+  EXPECT_THAT(batch->words(), HasSubstr("'decoder 1' ended before it attached"));
+}
+
+TEST_F(OrderedMerge, MissesADecoderThatWasNeverSpawned) {
+  caf::anon_send(merge, expect_atom_v, "decoder 0", caf::actor());
+  EXPECT_THAT(dequeue(1)->words(), HasSubstr("'decoder 0' was never spawned"));
+}
+
+TEST_F(OrderedMerge, HearsThatADecoderWillNotCome) {
+  const auto a = client();
+  caf::anon_send(merge, expect_atom_v, "decoder 0", a);
+  detach(a, {Code::cancelled, "the decoder has been stopped"});
+  EXPECT_THAT(dequeue(1)->words(), HasSubstr("the decoder has been stopped"));
+}
+
 }  // namespace
 }  // namespace troupe

@@ -3,11 +3,13 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <array>
 
 #include "support/actor_test.h"
 #include "support/temporary_directory.h"
 #include "troupe/ops/error.h"
 #include "troupe/queues/fifo_queue.h"
+#include "troupe/queues/random_shuffle_queue.h"
 
 namespace troupe {
 namespace {
@@ -29,7 +31,7 @@ class InputProducer : public test::ActorTest {
     return options;
   }
   static ProducerOptions epochs(std::int64_t epochs, bool shuffle = false, std::uint64_t seed = 0) {
-    return {epochs, shuffle, seed};
+    return {.epochs = epochs, .shuffle = shuffle, .seed = seed};
   }
   template <class Make, class What>
   auto start(Make make, What what, const ProducerOptions& options) {
@@ -191,6 +193,164 @@ TEST_F(InputProducer, IsStartedOnce) {
   queue = spawn(fifo_queue, options(4));
   start(range_producer, std::int64_t{3}, {});
   EXPECT_EQ(code_of(ask<std::uint64_t>(producer, start_atom_v)->fault), Code::failed_precondition);
+}
+
+TEST_F(InputProducer, TellsAQueueThatExpectsItWhenItIsStoppedBeforeItWasStarted) {
+  producer = spawn(range_producer, queue, std::int64_t{3}, epochs(1));
+  caf::anon_send(queue, expect_atom_v, "numbers", caf::actor_cast<caf::actor>(producer));
+  const auto batch = dequeue(1);
+  ask<caf::ok_atom>(producer, stop_atom_v);
+  EXPECT_THAT(batch->words(), StartsWith("cancelled: the producer has been stopped"));
+}
+
+// ---- going on --------------------------------------------------------------------------------
+
+enum class Kind { names, numbers, rows };
+
+/// Producers of five elements, which are read as text.
+class ProducerPositions : public InputProducer, public ::testing::WithParamInterface<Kind> {
+ protected:
+  ProducerPositions() {
+    for (const auto* name : {"a", "b", "c", "d", "e"}) std::ofstream(directory / name) << "x";
+  }
+  /// One with a queue of its own, which is not started.
+  void make(const ProducerOptions& options, std::int64_t capacity = 3, std::int64_t count = 5) {
+    caf::anon_send_exit(queue, caf::exit_reason::user_shutdown);
+    queue = spawn(fifo_queue, InputProducer::options(capacity));
+    switch (GetParam()) {
+      case Kind::names: {
+        std::vector<std::string> files{directory / "a", directory / "b", directory / "c",
+                                       directory / "d", directory / "e"};
+        files.resize(static_cast<std::size_t>(count));
+        producer = spawn(file_name_producer, queue, files, options);
+        break;
+      }
+      case Kind::numbers:
+        producer = spawn(range_producer, queue, count, options);
+        break;
+      case Kind::rows:
+        producer = spawn(slice_producer, queue,
+                         TensorList{Tensor::of<std::int64_t>({5}, {0, 1, 2, 3, 4}).slice(0, count)},
+                         options);
+        break;
+    }
+  }
+  void run() { ask<std::uint64_t>(producer, start_atom_v); }
+  std::vector<std::string> take(std::int64_t count) {
+    const auto batch = dequeue(count);
+    std::vector<std::string> all;
+    if (!batch->value) return all;
+    const auto& values = batch->value->components[0];
+    for (std::int64_t i = 0; i < values.size(); ++i)
+      all.push_back(values.dtype() == DType::string
+                        ? values.read<std::string>()[static_cast<std::size_t>(i)]
+                        : text(values.at(i)));
+    return all;
+  }
+  auto snapshot() { return ask<ReaderSnapshot>(producer, snapshot_atom_v); }
+  auto restore(const std::string& position) {
+    return ask<caf::ok_atom>(producer, restore_atom_v, ReaderSnapshot{position, 0});
+  }
+  test::TemporaryDirectory directory;
+};
+
+std::string name_of(Kind kind) {
+  constexpr std::array kNames{"Names", "Numbers", "Rows"};
+  return kNames.at(static_cast<std::size_t>(kind));
+}
+
+INSTANTIATE_TEST_SUITE_P(Producers, ProducerPositions,
+                         ::testing::Values(Kind::names, Kind::numbers, Kind::rows),
+                         [](const auto& info) { return name_of(info.param); });
+
+TEST_P(ProducerPositions, LetAnotherOneGoOnWithWhatNobodyHasTaken) {
+  for (const bool shuffle : {false, true}) {
+    const auto options = epochs(3, shuffle, 7);
+    make(options, 100);
+    run();
+    const auto all = take(15);
+    ASSERT_EQ(all.size(), 15u);
+    for (std::size_t taken = 0; taken <= all.size(); ++taken) {
+      make(options);
+      run();
+      EXPECT_EQ(take(static_cast<std::int64_t>(taken)).size(), taken);
+      const auto at = *snapshot()->value;
+      EXPECT_EQ(at.sequence, taken);
+      make(options, 100);
+      EXPECT_TRUE(restore(at.position)->value) << at.position;
+      EXPECT_EQ(snapshot()->value->position, at.position) << "before it is started";
+      run();
+      EXPECT_EQ(take(100), (std::vector<std::string>(all.begin() + taken, all.end())));
+      EXPECT_EQ(code_of(dequeue(1)->fault), Code::out_of_range);
+      EXPECT_EQ(snapshot()->value->sequence, all.size()) << "behind the end";
+    }
+  }
+}
+
+TEST_P(ProducerPositions, MayBeGivenAsAnOption) {
+  auto options = epochs(1);
+  make(options, 100);
+  run();
+  const auto all = take(2);
+  options.position = snapshot()->value->position;
+  make(options, 100);
+  run();
+  EXPECT_EQ(take(100).size(), 3u);
+  options.position = "epoch 9";
+  make(options, 100);
+  EXPECT_EQ(code_of(ask<std::uint64_t>(producer, start_atom_v)->fault), Code::invalid_argument);
+  EXPECT_EQ(code_of(dequeue(1)->fault), Code::invalid_argument) << "the queue knows why";
+}
+
+TEST_P(ProducerPositions, AreRefusedWhereThereAreNone) {
+  make(epochs(2));
+  const auto good = snapshot()->value->position;
+  EXPECT_EQ(good, "epoch 0; file 0 offset 5 record 1 skip 0");
+  for (const auto* bad :
+       {"epoch 0; file 0 offset 5 record 0 skip 0", "epoch 0; file 0 offset 5 record 6 skip 0",
+        "epoch 0; file 0 offset 5 record -3 skip 0", "epoch 0; file 1 offset 5 record 1 skip 0",
+        "epoch 0; file 0 offset 5 record 1 skip 1", "epoch 2; file 0 offset 5 record 2 skip 0",
+        "epoch 3; file 0 offset 5 record 1 skip 0",
+        "epoch 0; file 0 offset 5 record 1 skip 0; file 0 offset 5 record 1 skip 0", "epoch 0"})
+    EXPECT_THAT(restore(bad)->words(), StartsWith("invalid argument: there is no position")) << bad;
+  for (const auto* bad : {"", "rubbish", "epoch x; file 0 offset 5 record 1 skip 0"})
+    EXPECT_EQ(code_of(restore(bad)->fault), Code::data_loss) << bad;
+  EXPECT_EQ(snapshot()->value->position, good) << "a refusal changes nothing";
+  EXPECT_TRUE(restore("epoch 2; file 0 offset 5 record 1 skip 0")->value) << "the end";
+}
+
+TEST_P(ProducerPositions, AreThoseOfAsManyElements) {
+  make(epochs(2), 3, 4);
+  EXPECT_THAT(restore("epoch 0; file 0 offset 5 record 1 skip 0")->words(),
+              HasSubstr("is one among 5 elements, but there are 4"));
+}
+
+TEST_P(ProducerPositions, AreSetBeforeTheStart) {
+  make(epochs(2));
+  run();
+  EXPECT_THAT(restore("epoch 0; file 0 offset 5 record 1 skip 0")->words(),
+              StartsWith("failed precondition: a producer is restored before it is started"));
+}
+
+TEST_P(ProducerPositions, NeedAQueueThatKeepsTheOrderAndHasNothingElse) {
+  make(epochs(2));
+  run();
+  ask<caf::ok_atom>(queue, enqueue_atom_v, ElementBlock{0, {}}, EnqueueOptions{});
+  EXPECT_TRUE(snapshot()->value) << "an empty block is nothing";
+  take(2);
+  const Element other{GetParam() == Kind::names ? Tensor::scalar<std::string>("other")
+                                                : Tensor::scalar<std::int64_t>(9)};
+  ask<caf::ok_atom>(queue, enqueue_atom_v, ElementBlock{0, {other}}, EnqueueOptions{});
+  take(8);
+  EXPECT_THAT(snapshot()->words(), HasSubstr("has elements of others, too"));
+
+  make(epochs(2));
+  RandomShuffleQueueOptions shuffled{InputProducer::options(), 0, 1};
+  const auto random = spawn(random_shuffle_queue, shuffled);
+  producer = spawn(range_producer, random, std::int64_t{5}, epochs(1));
+  run();
+  EXPECT_THAT(snapshot()->words(), HasSubstr("RandomShuffleQueue 'names' gives out elements in "
+                                             "another order"));
 }
 
 }  // namespace

@@ -11,10 +11,10 @@ namespace troupe {
 /// Decodes with another decoder and then changes the image, which is the first
 /// component that it gives.
 ///
-/// What is left to chance is a function of the seed and of the record: the file, its
-/// number there and the epoch. It does not depend on which decoder actor has the
-/// record, on how many there are, or on where a resumed run began; and each epoch
-/// brings other crops of the same image.
+/// What is left to chance is a function of the seed and of the record: its bytes, its
+/// number in its file and the epoch. It does not depend on what the file is called and
+/// where it lies, on which decoder actor has the record, on how many there are, or on
+/// where a resumed run began; and each epoch brings other crops of the same image.
 class DistortDecoder : public RecordDecoder {
  public:
   /// Throws invalid_argument, naming the step, where one cannot take what comes.

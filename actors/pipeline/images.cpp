@@ -9,30 +9,32 @@
 #include "troupe/actors/decoders/number_decoder.h"
 #include "troupe/actors/readers/file_list.h"
 #include "troupe/actors/readers/fixed_length_source.h"
-#include "troupe/actors/readers/labelled_file_source.h"
 
 namespace troupe {
 namespace {
 
-Records labelled_files(LabelledFiles files) {
-  LabelledFileOptions options;
+Records labelled_files(LabelledFiles files, LabelledFileOptions options) {
   options.files = std::make_shared<const LabelledFiles>(std::move(files));
+  const auto count = static_cast<std::int64_t>(options.files->files.size());
+  const auto& policy = options.policy;
+  const bool leaves_out = policy.leaves_out() || policy.empty != FileAction::fail;
   return {[options] { return std::make_unique<LabelledFileSource>(options); },
-          options.files->description, static_cast<std::int64_t>(options.files->files.size())};
+          options.files->description, leaves_out ? 0 : count};
 }
 
 }  // namespace
 
-Records read_image_folder(const std::string& directory) {
-  return labelled_files(files_by_folder(directory));
+Records read_image_folder(const std::string& directory, LabelledFileOptions options) {
+  return labelled_files(files_by_folder(directory), std::move(options));
 }
 
 std::vector<std::string> image_classes(const std::string& directory) {
   return files_by_folder(directory).classes;
 }
 
-Records read_image_list(const std::string& list, char separator, const std::string& root) {
-  return labelled_files(files_by_list(list, separator, root));
+Records read_image_list(const std::string& list, char separator, const std::string& root,
+                        LabelledFileOptions options) {
+  return labelled_files(files_by_list(list, separator, root), std::move(options));
 }
 
 DecoderFactory images(const ImageDecoderOptions& options) {

@@ -7,6 +7,7 @@
 #include "troupe/actors/decoders/image_decoder.h"
 #include "troupe/actors/images/image_steps.h"
 #include "troupe/actors/pipeline/pipeline.h"
+#include "troupe/actors/readers/labelled_file_source.h"
 
 namespace troupe {
 
@@ -20,14 +21,15 @@ namespace troupe {
 //       .shuffle({.capacity = 2000}).batch(64, Remainder::drop)
 
 /// JPEG and PNG files below a directory that has one folder for each class; see
-/// files_by_folder(). They come class by class: repeat(epochs, seed) mixes them.
-Records read_image_folder(const std::string& directory);
+/// files_by_folder(). They come class by class: repeat(epochs, seed) mixes them. What is
+/// not as it should be goes the way of the options' policy; their list of files is not used.
+Records read_image_folder(const std::string& directory, LabelledFileOptions options = {});
 /// The names of those classes, in the order of their numbers.
 std::vector<std::string> image_classes(const std::string& directory);
 
 /// The files that a text file lists, "path label" a line; see files_by_list().
-Records read_image_list(const std::string& list, char separator = ' ',
-                        const std::string& root = "");
+Records read_image_list(const std::string& list, char separator = ' ', const std::string& root = "",
+                        LabelledFileOptions options = {});
 
 /// JPEG and PNG files to tensors [height, width, channels].
 DecoderFactory images(const ImageDecoderOptions& options = {});

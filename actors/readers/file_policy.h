@@ -60,6 +60,11 @@ struct FilePolicy {
   /// there was a file to read.
   void handle(const Error& error, const std::string& file, bool opened) const;
   void handle_empty(const std::string& file) const;
+  /// Whether a file may be left out that has, or may have, records.
+  bool leaves_out() const {
+    return missing != FileAction::fail || unreadable != FileAction::fail ||
+           damaged != FileAction::fail;
+  }
 
  private:
   void apply(FileAction action, const Error& error, const std::string& file) const;

@@ -34,6 +34,14 @@ class RunWriter {
     run_.ends.push_back(static_cast<std::uint32_t>(kRecordPadding + used_));
     return to;
   }
+  /// Takes the last one back.
+  void drop() {
+    used_ -= run_.ends.back() - run_.begins.back();
+    run_.begins.pop_back();
+    run_.ends.pop_back();
+    if (!run_.jumps.empty()) run_.jumps.pop_back();
+  }
+  std::size_t count() const { return run_.count(); }
   RecordRun take() { return std::move(run_); }
 
  private:
@@ -46,6 +54,7 @@ class RunWriter {
 LabelledFileSource::LabelledFileSource(LabelledFileOptions options) : options_(std::move(options)) {
   if (!options_.files || options_.files->files.empty())
     fail(Code::invalid_argument, "a reader needs at least one file");
+  if (!options_.policy.report) options_.policy.report = std::make_shared<FileReport>();
   options_.max_file_bytes = std::min(options_.max_file_bytes, kMaxRecordBytes);
   std::unordered_map<std::string_view, std::int64_t> seen;
   for (const auto& file : options_.files->files) {
@@ -58,6 +67,7 @@ LabelledFileSource::LabelledFileSource(LabelledFileOptions options) : options_(s
 void LabelledFileSource::restart(std::span<const std::size_t> order) {
   order_ = file_order(order, file_count());
   next_ = 0;
+  any_ = false;
 }
 
 std::size_t LabelledFileSource::size_of_file(std::size_t i) const {
@@ -78,33 +88,81 @@ void LabelledFileSource::read_file(std::size_t i, char* to, std::size_t bytes) c
     fail(Code::data_loss, file(i).path, ": the file had ", bytes, " bytes, and then another size");
 }
 
-bool LabelledFileSource::read(std::vector<RecordRun>& streams, const BlockLimits& limits) {
-  std::vector<std::size_t> sizes;
+bool LabelledFileSource::leave_out(std::size_t i, const Error& error, bool records_first) const {
+  try {
+    options_.policy.handle(error, file(i).path, true);
+    return true;
+  } catch (const Error&) {
+    if (!records_first) throw;
+    return false;  // the next call comes back to it
+  }
+}
+
+std::vector<LabelledFileSource::Planned> LabelledFileSource::plan(const BlockLimits& limits) {
+  const auto most = std::max<std::size_t>(1, limits.records);
+  std::vector<Planned> files;
+  std::size_t total = 0;
+  for (; next_ < order_.size() && files.size() < most; ++next_) {
+    std::size_t bytes = 0;
+    try {
+      bytes = size_of_file(next_);
+    } catch (const Error& error) {
+      if (leave_out(next_, error, !files.empty())) continue;
+      break;
+    }
+    const bool empty = bytes == 0;
+    if (!files.empty() &&
+        (empty ? options_.policy.empty == FileAction::fail : total + bytes > limits.bytes))
+      break;  // the next call comes back to it
+    if (empty)
+      options_.policy.handle_empty(file(next_).path);
+    else
+      files.push_back({next_, bytes});
+    total += bytes;
+  }
+  return files;
+}
+
+bool LabelledFileSource::read_planned(const std::vector<Planned>& planned,
+                                      std::vector<RecordRun>& streams) {
   std::size_t file_bytes = 0;
   std::size_t label_bytes = 0;
-  while (next_ + sizes.size() < order_.size() &&
-         sizes.size() < std::max<std::size_t>(1, limits.records)) {
-    const auto i = next_ + sizes.size();
-    const auto bytes = size_of_file(i);
-    if (!sizes.empty() && file_bytes + bytes > limits.bytes) break;
-    sizes.push_back(bytes);
+  for (const auto& [i, bytes] : planned) {
     file_bytes += bytes;
     label_bytes += file(i).label.size();
   }
-  streams.clear();
-  if (sizes.empty()) return false;
   RunWriter files(file_bytes);
   RunWriter labels(label_bytes);
-  for (const auto bytes : sizes) {
-    const auto& f = file(next_);
-    const auto mention = mentions_[order_[next_]];
-    read_file(next_, files.add(bytes, f.path, mention), bytes);
+  for (const auto& [i, bytes] : planned) {
+    const auto& f = file(i);
+    const auto mention = mentions_[order_[i]];
+    auto* const to = files.add(bytes, f.path, mention);
+    try {
+      read_file(i, to, bytes);
+    } catch (const Error& error) {
+      files.drop();
+      if (leave_out(i, error, files.count() > 0)) continue;
+      next_ = i;
+      break;
+    }
     std::ranges::copy(f.label, labels.add(f.label.size(), f.origin, f.line > 0 ? f.line : mention));
-    ++next_;
   }
+  if (files.count() == 0) return false;
   streams.push_back(files.take());
   streams.push_back(labels.take());
   return true;
+}
+
+bool LabelledFileSource::read(std::vector<RecordRun>& streams, const BlockLimits& limits) {
+  streams.clear();
+  while (next_ < order_.size())
+    if (read_planned(plan(limits), streams)) return any_ = true;
+  if (!any_ && !options_.allow_empty) {
+    const auto left_out = report();
+    fail(Code::invalid_argument, "0 records in ", describe(), left_out.empty() ? "" : ": ",
+         left_out, " (LabelledFileOptions::allow_empty if that is fine)");
+  }
+  return false;
 }
 
 SourcePosition LabelledFileSource::position() const { return {0, {{.file = next_, .record = 0}}}; }
@@ -114,7 +172,9 @@ void LabelledFileSource::seek(const SourcePosition& position) {
   if (streams.size() != 1 || streams[0].file > order_.size() ||
       streams[0].skip > order_.size() - streams[0].file)
     fail(Code::invalid_argument, "cannot read ", describe(), " from ", position.str());
-  next_ = streams[0].file + streams[0].skip;
+  next_ = streams[0].file;
+  any_ = true;  // before the position, as far as we know
+  skip_records(*this, streams[0].skip);
 }
 
 }  // namespace troupe

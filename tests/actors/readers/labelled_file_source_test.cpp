@@ -212,5 +212,121 @@ TEST_F(LabelledFileTest, RefusesFilesThatCannotBeRead) {
               IsError(Code::invalid_argument, HasSubstr("at least one file")));
 }
 
+// ---- what happens to bad files ---------------------------------------------------------------
+
+class LabelledFilePolicy : public LabelledFileTest {
+ protected:
+  LabelledFilePolicy() {
+    for (const auto* name : {"a", "b", "c", "d"}) write(name, name);
+    write("list.txt", "a 0\nb 1\nc 2\nd 3\n");
+    policy.report =
+        std::make_shared<FileReport>([this](const std::string& line) { warnings.push_back(line); });
+  }
+  LabelledFileSource source() const {
+    LabelledFileOptions options;
+    options.files = std::make_shared<const LabelledFiles>(files_by_list(directory / "list.txt"));
+    options.policy = policy;
+    return LabelledFileSource(options);
+  }
+  /// "a0 c2": what is read, each file with its label.
+  static std::string pairs(RecordSource& source, std::size_t block = 3) {
+    std::string all;
+    std::vector<RecordRun> runs;
+    while (source.read(runs, {.records = block}))
+      for (std::size_t i = 0; i < runs[0].count(); ++i)
+        all += (all.empty() ? "" : " ") + std::string(runs[0].begin(i), runs[0].end(i)) +
+               std::string(runs[1].begin(i), runs[1].end(i));
+    return all;
+  }
+  /// What is read when a file is not as it should be, in blocks of every size.
+  void expect_left_out(const std::string& words) {
+    for (std::size_t block = 1; block <= 5; ++block) {
+      auto bad = source();
+      EXPECT_EQ(pairs(bad, block), "a0 c2 d3");
+      EXPECT_THAT(bad.report(), HasSubstr("1 file was left out"));
+      EXPECT_THAT(bad.report(), HasSubstr(words));
+    }
+  }
+  /// The records in front of it come first, then the failure.
+  void expect_failure(Code code, const std::string& words) {
+    for (std::size_t block = 1; block <= 5; ++block) {
+      auto bad = source();
+      std::vector<RecordRun> runs;
+      ASSERT_TRUE(bad.read(runs, {.records = block}));
+      EXPECT_EQ(runs[0].count(), 1u) << "only a comes before it";
+      EXPECT_THAT(error_of([&] { bad.read(runs, {}); }), IsError(code, HasSubstr(words)));
+    }
+  }
+  std::vector<std::string> warnings;
+  FilePolicy policy = LabelledFileOptions().policy;
+};
+
+TEST_F(LabelledFilePolicy, IsForFilesThatAreMissing) {
+  std::filesystem::remove(directory / "b");
+  expect_failure(Code::not_found, directory / "b" + ": No such file");
+  policy.missing = FileAction::skip;
+  expect_left_out("b: No such file");
+  EXPECT_TRUE(warnings.empty());
+  policy.missing = FileAction::warn;
+  auto warned = source();
+  EXPECT_EQ(pairs(warned), "a0 c2 d3");
+  EXPECT_THAT(warnings, ElementsAre(HasSubstr("b: No such file")));
+}
+
+TEST_F(LabelledFilePolicy, IsForFilesThatCannotBeRead) {
+  std::filesystem::remove(directory / "b");
+  std::filesystem::create_symlink("b", directory / "b");  // round and round
+  expect_failure(Code::unavailable, "Too many levels of symbolic links");
+  policy.unreadable = FileAction::skip;
+  expect_left_out("Too many levels of symbolic links");
+}
+
+TEST_F(LabelledFilePolicy, IsForEmptyFilesWhichAreAFailureUnlessItSaysOtherwise) {
+  write("b", "");
+  expect_failure(Code::data_loss, "b has no record (FilePolicy::empty)");
+  policy.damaged = FileAction::skip;
+  expect_failure(Code::data_loss, "b has no record (FilePolicy::empty)");
+  policy.empty = FileAction::skip;
+  expect_left_out("b has no record");
+}
+
+TEST_F(LabelledFilePolicy, IsForFilesThatAreTooLarge) {
+  write("b", std::string(2000, 'b'));
+  const auto files = std::make_shared<const LabelledFiles>(files_by_list(directory / "list.txt"));
+  policy.damaged = FileAction::skip;
+  LabelledFileSource bad({.files = files, .max_file_bytes = 1000, .policy = policy});
+  EXPECT_EQ(pairs(bad), "a0 c2 d3");
+  EXPECT_THAT(bad.report(), HasSubstr("2000 bytes, but at most 1000 are read"));
+}
+
+TEST_F(LabelledFilePolicy, NeverTakesNothingForData) {
+  policy.missing = FileAction::skip;
+  for (const auto* name : {"a", "b", "c", "d"}) std::filesystem::remove(directory / name);
+  auto bad = source();
+  EXPECT_THAT(error_of([&] { pairs(bad); }),
+              IsError(Code::invalid_argument,
+                      HasSubstr("0 records in 4 files listed in " + directory / "list.txt" +
+                                ": 4 files were left out")));
+  const auto files = std::make_shared<const LabelledFiles>(files_by_list(directory / "list.txt"));
+  LabelledFileSource fine({.files = files, .allow_empty = true, .policy = policy});
+  EXPECT_EQ(pairs(fine), "");
+}
+
+TEST_F(LabelledFilePolicy, KeepsPositionsAtEveryRecord) {
+  policy.missing = FileAction::skip;
+  std::filesystem::remove(directory / "b");
+  for (std::size_t done = 0; done <= 3; ++done) {
+    auto whole = source();
+    std::vector<RecordRun> runs;
+    for (std::size_t i = 0; i < done; ++i) ASSERT_TRUE(whole.read(runs, {.records = 1}));
+    auto other = source();
+    other.seek(SourcePosition::parse(whole.position().str()));
+    EXPECT_EQ(pairs(other), std::string("a0 c2 d3").substr(std::min<std::size_t>(8, 3 * done)));
+  }
+  auto skipped = source();
+  skipped.seek({0, {{.file = 0, .skip = 2}}});
+  EXPECT_EQ(pairs(skipped), "d3") << "b is no record to be skipped";
+}
+
 }  // namespace
 }  // namespace troupe

@@ -51,6 +51,7 @@ struct CsvColumn {
   DType dtype = DType::float32;      ///< float32, float64, int32, int64, string or boolean
   std::optional<Tensor> fallback{};  ///< of a field that is empty; required if there is none
   std::shared_ptr<const CsvCategories> categories{};  ///< the field is a string with an id
+  bool allow_non_finite = true;  ///< floats may be inf and nan, and too large for their dtype
 
   /// The same with this id for a field that is empty.
   CsvColumn or_id(std::int64_t id) const;
@@ -89,6 +90,14 @@ CsvColumn with_default(std::string name, T value) {
 }
 inline CsvColumn with_default(std::string name, const char* value) {
   return with_default<std::string>(std::move(name), value);
+}
+
+/// A column of floats in which inf and nan are errors, and numbers that are too large:
+///
+///   csv::finite(csv::required<float>("price"))
+inline CsvColumn finite(CsvColumn column) {
+  column.allow_non_finite = false;
+  return column;
 }
 
 /// The position of the field in the vocabulary, as int64.

@@ -1,8 +1,10 @@
 #include "troupe/actors/decoders/csv_decoder.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
+#include <unordered_map>
 
 #include "troupe/ops/error.h"
 
@@ -39,6 +41,9 @@ void check(const CsvColumn& column) {
          "': fields are decoded to float32, float64, int32, int64, string or bool, not to ", type);
   if (column.categories && type != DType::int64)
     fail(Code::invalid_argument, "column '", column.name, "': categories are int64, not ", type);
+  if (!column.allow_non_finite && (column.categories || !is_floating(type)))
+    fail(Code::invalid_argument, "column '", column.name, "' is ", type,
+         ", which is always finite (csv::finite is for floats)");
   const auto& fallback = column.fallback;
   if (fallback && (fallback->size() != 1 || fallback->dtype() != type))
     fail(Code::invalid_argument, "column '", column.name, "': the default is one ", type,
@@ -100,6 +105,7 @@ void CsvDecoder::add_columns() {
   for (const auto& component : components_) {
     for (const auto& column : component.columns) {
       check(column);
+      if (!column.allow_non_finite) finite_.push_back(static_cast<std::uint32_t>(columns_.size()));
       columns_.push_back(column);
       targets_.push_back({.kind = plain ? kind_of(column) : simd::CsvKind::other});
     }
@@ -117,10 +123,23 @@ std::uint32_t CsvDecoder::named(const std::string& name) const {
     for (const auto& other : header) names += (names.empty() ? "" : ", ") + shown(other);
     fail(Code::invalid_argument, "no column is called ", shown(name), ", the header has ", names);
   }
-  if (std::find(at + 1, header.end(), name) != header.end())
-    fail(Code::invalid_argument, "the header has ", shown(name),
-         " twice: find its columns by position (CsvDecoderOptions::select_cols)");
   return static_cast<std::uint32_t>(at - header.begin());
+}
+
+/// Fields without a name may be several, as long as nobody asks for one of them.
+void CsvDecoder::expect_different_names() const {
+  std::unordered_map<std::string_view, std::size_t> seen;
+  const auto& header = options_.header;
+  const auto wanted = [this](const auto& name) {
+    return std::ranges::find(columns_, name, &CsvColumn::name) != columns_.end();
+  };
+  for (std::size_t f = 0; f < header.size(); ++f) {
+    const auto [first, is_new] = seen.emplace(header[f], f);
+    if (is_new || (header[f].empty() && !wanted(header[f]))) continue;
+    fail(Code::invalid_argument, "the header has ", shown(header[f]), " twice, as columns #",
+         first->second, " and #", f,
+         ": find columns by position (CsvDecoderOptions::select_cols), not by name");
+  }
 }
 
 void CsvDecoder::find_fields() {
@@ -129,6 +148,7 @@ void CsvDecoder::find_fields() {
   if (by_name && !selected.empty())
     fail(Code::invalid_argument, "columns are found by name (CsvDecoderOptions::header) or by ",
          "position (CsvDecoderOptions::select_cols), not by both");
+  expect_different_names();
   if (!selected.empty() && selected.size() != columns_.size())
     fail(Code::invalid_argument, "select_cols has ", selected.size(), " positions for ",
          columns_.size(), " columns");
@@ -212,11 +232,37 @@ void CsvDecoder::decode_record(const RecordRun& run, std::size_t i, std::size_t 
   for (std::int64_t j = 0; j < left; ++j) {
     const auto k = left_[static_cast<std::size_t>(j)];
     const auto f = fields_[k];
-    const bool escaped = !quoted_.empty() && quoted_[f].escaped;
-    const CsvField field{record + begins_[f], record + ends_[f], escaped};
-    const auto value = field.value(scratch_);
+    const auto text = field(run, i, f);
+    const auto value = text.value(scratch_);
     if (!convert(columns_[k], value, targets_[k].out + row * targets_[k].row_bytes))
-      fail_at(run, i, field.begin, label(f) + problem(columns_[k], value));
+      fail_at(run, i, text.begin, label(f) + problem(columns_[k], value));
+  }
+  if (!finite_.empty()) check_finite(run, i, row);
+}
+
+CsvField CsvDecoder::field(const RecordRun& run, std::size_t i, std::uint32_t f) const {
+  const bool escaped = !quoted_.empty() && quoted_[f].escaped;
+  return {run.begin(i) + begins_[f], run.begin(i) + ends_[f], escaped};
+}
+
+void CsvDecoder::check_finite(const RecordRun& run, std::size_t i, std::size_t row) {
+  for (const auto k : finite_) {
+    const auto* out = targets_[k].out + row * targets_[k].row_bytes;
+    double value = 0;
+    if (columns_[k].dtype == DType::float32) {
+      float narrow = 0;
+      std::memcpy(&narrow, out, sizeof narrow);
+      value = narrow;
+    } else {
+      std::memcpy(&value, out, sizeof value);
+    }
+    if (std::isfinite(value)) continue;
+    const auto text = field(run, i, fields_[k]);
+    const auto written = text.value(scratch_);
+    if (is_missing(written)) continue;  // its default is as it was asked for
+    fail_at(run, i, text.begin,
+            label(fields_[k]) + ": " + shown(written) + " is not a finite " +
+                std::string(to_string(columns_[k].dtype)));
   }
 }
 

@@ -27,7 +27,7 @@ struct CsvDecoderOptions {
 /// Column i is field i of a record, and there must be as many. With select_cols it
 /// is the field that stands there; fields behind the last of those are not looked
 /// at. With a header it is the field of that name, and every record must have all
-/// fields of the header.
+/// fields of the header, whose names must differ.
 ///
 /// decode throws invalid_argument, with the line and the column of the field at
 /// fault (which is not the first line of a record that has several):
@@ -49,12 +49,16 @@ class CsvDecoder : public RecordDecoder {
   void find_fields();
   void add_columns();
   std::uint32_t named(const std::string& name) const;
+  void expect_different_names() const;
 
   /// Decodes records first, first + 1, ... of the run to tensors that they share.
   void decode_rows(const RecordRun& run, std::size_t first, std::span<Element> elements,
                    const Refuse& refuse);
   void allocate(std::size_t rows);
   void decode_record(const RecordRun& run, std::size_t i, std::size_t row);
+  void check_finite(const RecordRun& run, std::size_t i, std::size_t row);
+  /// The text of a field of the record that has been split.
+  CsvField field(const RecordRun& run, std::size_t i, std::uint32_t f) const;
   void split(const RecordRun& run, std::size_t i);
   void split_by_bytes(const RecordRun& run, std::size_t i);
 
@@ -71,6 +75,7 @@ class CsvDecoder : public RecordDecoder {
   std::int64_t width_ = 0;             // fields of a record that are looked at
   bool whole_ = true;                  // a record has no more of them
   std::size_t row_bytes_ = 1;          // of the largest component
+  std::vector<std::uint32_t> finite_;  // columns that must be
 
   // Of the records that are being decoded.
   std::vector<Tensor> tensors_;           // one for each component

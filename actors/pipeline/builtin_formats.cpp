@@ -275,7 +275,12 @@ CsvNumbers csv_numbers(const OptionMap& o) {
 
 DecoderFactory csv_decoder(const OptionMap& o, const OptionMap& reader) {
   std::vector<CsvColumn> columns;
-  for (const auto& text : o.list("columns")) columns.push_back(csv_column(o, text));
+  const bool finite = !o.flag("allow_non_finite", true);
+  for (const auto& text : o.list("columns")) {
+    auto column = csv_column(o, text);
+    column.allow_non_finite = !finite || !is_floating(column.dtype);
+    columns.push_back(std::move(column));
+  }
   if (columns.empty()) o.refuse("columns", "must be given: \"name dtype\", once for each column");
   const auto reading = csv_options(reader);
   CsvDecoderOptions options;

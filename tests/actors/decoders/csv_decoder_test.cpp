@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
+#include <limits>
 #include <random>
 
 #include "actors/decoders/decode_csv.h"
@@ -126,8 +128,60 @@ TEST(CsvDecoder, FindsColumnsByTheirNames) {
   EXPECT_THAT(failure("", {csv::required<float>("prize")}, options).what(),
               StrEq("no column is called \"prize\", the header has \"id\", \"price\", \"city\", "
                     "\"note\""));
-  EXPECT_THAT(failure("", {csv::required<float>("x")}, {.header = {"x", "x"}}).what(),
-              HasSubstr("the header has \"x\" twice"));
+}
+
+TEST(CsvDecoder, RefusesNamesThatAreTwiceInAHeader) {
+  const std::vector<CsvComponent> y = {csv::required<float>("y")};
+  EXPECT_THAT(failure("", y, {.header = {"y", "x", "a", "x"}}).what(),
+              StrEq("the header has \"x\" twice, as columns #1 and #3: find columns by position "
+                    "(CsvDecoderOptions::select_cols), not by name"));
+  EXPECT_THAT(failure("", y, {.header = {"y", "y"}}).what(), HasSubstr("as columns #0 and #1"));
+  EXPECT_THAT(failure("", {csv::required<float>("")}, {.header = {"", "x", ""}}).what(),
+              HasSubstr("the header has \"\" twice, as columns #0 and #2"));
+  EXPECT_EQ(decode_csv("1,2,3", y, {.header = {"", "y", ""}})[0], Tensor::scalar(2.0f))
+      << "columns without a name may be several when nobody asks for one";
+}
+
+// ---- floats that are not finite --------------------------------------------------------------
+
+TEST(CsvDecoder, TakesFloatsThatAreNotFiniteUnlessItIsToldNotTo) {
+  for (const auto* text : {"nan", "NaN", "inf", "-Inf", "+inf", "1e999", "\"inf\"", " inf "}) {
+    const auto record = text + std::string(",7");
+    EXPECT_FALSE(std::isfinite(
+        decode_csv(record, {csv::required<double>("x"), csv::required<float>("y")})[0].item()))
+        << text;
+    for (const auto& column :
+         {csv::required<float>("x"), csv::required<double>("x"), csv::with_default("x", 1.0)})
+      EXPECT_THAT(failure(record, {csv::finite(column), csv::required<float>("y")}),
+                  IsError(Code::invalid_argument, HasSubstr("is not a finite float")))
+          << text;
+  }
+}
+
+TEST(CsvDecoder, SaysWhereAFloatIsNotFinite) {
+  const std::vector<CsvComponent> columns = {
+      csv::stack("x", {csv::required<float>("a"), csv::finite(csv::required<float>("b")),
+                       csv::finite(csv::required<float>("c"))})};
+  CsvDecoder decoder(columns);
+  std::vector<Element> elements(4);
+  std::vector<std::string> refused;
+  decoder.decode_run(csv_run({"nan,1,2", "1,inf,2", "1,2,nan", "1,2,1e39"}), elements,
+                     [&](std::size_t, const Error& error) { refused.push_back(error.what()); });
+  EXPECT_THAT(refused, ElementsAre("a.csv:2:3: field 'b' (#1): \"inf\" is not a finite float32",
+                                   "a.csv:3:5: field 'c' (#2): \"nan\" is not a finite float32",
+                                   "a.csv:4:5: field 'c' (#2): \"1e39\" is not a finite float32"));
+}
+
+TEST(CsvDecoder, TakesWhatIsFiniteAsEver) {
+  const auto column = csv::finite(csv::required<float>("x"));
+  for (const auto* text : {"0", "-1.5", "3.4028235e38", "1e-999", "0x1F", "12345678901234567890"})
+    EXPECT_EQ(decode_csv(text, {column})[0], decode_csv(text, {csv::required<float>("x")})[0]);
+  constexpr auto kNan = std::numeric_limits<float>::quiet_NaN();
+  const auto missing = csv::finite(csv::with_default("x", kNan));
+  EXPECT_TRUE(std::isnan(decode_csv(",1", {missing, csv::required<float>("y")})[0].item()))
+      << "a default is as it was asked for";
+  EXPECT_THAT(failure("x", {csv::finite(csv::required<std::int32_t>("n"))}),
+              IsError(Code::invalid_argument, HasSubstr("column 'n' is int32, which is always")));
 }
 
 TEST(CsvDecoder, SelectsColumnsInAnyOrder) {
@@ -188,7 +242,7 @@ TEST(CsvDecoder, ShowsLongAndUnprintableFieldsShort) {
   EXPECT_THAT(
       failure(std::string(1000, 'x'), column).what(),
       StrEq("a.csv:1:1: field #0: \"" + std::string(40, 'x') + "...\" is not a valid float32"));
-  EXPECT_THAT(failure(std::string("\0\x01\x7f", 3), column).what(), HasSubstr("\"???\""));
+  EXPECT_THAT(failure(std::string("\0\x01\x7f", 3), column).what(), HasSubstr(R"("\x00\x01\x7f")"));
   EXPECT_THAT(failure("caf\xC3\xA9", column).what(), HasSubstr("\"caf\xC3\xA9\""));
   EXPECT_THAT(failure(std::string(39, 'x') + "\xC3\xA9", column).what(), HasSubstr("x...\""));
 }

@@ -34,6 +34,8 @@ std::string find_manifest(const std::string& given) {
   const fs::path path(given);
   const auto directory = directory_of(path);
   const auto name = path.filename().string();
+  // What is in the way of a manifest, such as a folder, is damage: an older one is offered.
+  if (step_of_manifest(name) && fs::exists(path)) return given;
   if (fs::is_directory(path)) {
     if (const auto step = CheckpointDirectory(given).latest())
       return in_directory(given, manifest_name(*step));
@@ -43,7 +45,9 @@ std::string find_manifest(const std::string& given) {
   const bool is_file = fs::is_regular_file(path);
   if (is_file && name.ends_with(kManifestEnding)) return given;
   auto with_ending = given + std::string(kManifestEnding);
-  if (fs::is_regular_file(with_ending)) return with_ending;
+  if (step_of_manifest(name + std::string(kManifestEnding)) ? fs::exists(with_ending)
+                                                            : fs::is_regular_file(with_ending))
+    return with_ending;
   if (const auto step = step_of_shard(name))
     fail(Code::invalid_argument, given, " holds the weights of one shard; name the checkpoint: ",
          in_directory(directory, checkpoint_name(*step)));

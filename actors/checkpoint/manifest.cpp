@@ -143,6 +143,8 @@ Manifest decode_manifest(std::string_view bytes, const std::string& path) {
 Manifest read_manifest(const std::string& path) {
   constexpr std::uintmax_t kMax = 1u << 30;  // Protobuf's own limit is twice as much
   std::error_code error;
+  if (std::filesystem::is_directory(path, error))
+    fail(Code::data_loss, path, " is a directory instead of a manifest");
   const auto size = std::filesystem::file_size(path, error);
   std::ifstream in(path, std::ios::binary);
   if (error || !in) fail(Code::not_found, "cannot read ", path);

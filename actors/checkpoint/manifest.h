@@ -66,7 +66,7 @@ std::string encode_manifest(const Manifest& manifest);
 /// what encode_manifest() gave, and unimplemented when a newer Troupe wrote them.
 Manifest decode_manifest(std::string_view bytes, const std::string& path);
 
-/// The same from a file. Throws not_found as well.
+/// The same from a file; a directory of that name is data_loss. Throws not_found as well.
 Manifest read_manifest(const std::string& path);
 
 }  // namespace troupe

@@ -1,6 +1,7 @@
 #include "troupe/actors/readers/inflater.h"
 
 #include <limits>
+#include <string_view>
 #include <utility>
 
 #include "troupe/ops/error.h"
@@ -35,7 +36,15 @@ bool Inflater::more_input() {
 
 void Inflater::damaged() const {
   const auto* name = format_ == Format::gzip ? "gzip" : "zlib";
-  if (!between_) fail(Code::data_loss, "the ", name, " data is damaged or cut short");
+  const std::string_view why = stream_.msg == nullptr ? "" : stream_.msg;  // zlib's words
+  const bool no_header = why == "incorrect header check" || why == "unknown compression method" ||
+                         why == "invalid window size";
+  if (starved_) fail(Code::data_loss, "the ", name, " data is cut short");
+  if (why == "incorrect data check")
+    fail(Code::data_loss, "the ", name, " data does not have the checksum that follows it");
+  if (why == "incorrect length check")
+    fail(Code::data_loss, "the ", name, " data does not have the length that follows it");
+  if (!between_ || !no_header) fail(Code::data_loss, "the ", name, " data is damaged");
   if (any_) fail(Code::data_loss, "something else than ", name, " data follows");
   fail(Code::data_loss, "not ", name, " data");
 }
@@ -58,8 +67,8 @@ std::size_t Inflater::read(char* to, std::size_t count) {
     }
     const int code = inflate(&stream_, Z_NO_FLUSH);
     if (code == Z_MEM_ERROR) fail(Code::resource_exhausted, "out of memory for decompressing");
-    const bool starved = code == Z_BUF_ERROR && !input;
-    if (starved || (code != Z_OK && code != Z_STREAM_END && code != Z_BUF_ERROR)) {
+    starved_ = code == Z_BUF_ERROR && !input;
+    if (starved_ || (code != Z_OK && code != Z_STREAM_END && code != Z_BUF_ERROR)) {
       failed_ = true;
       break;
     }

@@ -36,8 +36,9 @@ class Inflater {
   std::vector<char> input_;
   z_stream stream_{};
   bool input_ended_ = false;
-  bool between_ = true;  // members
-  bool any_ = false;     // whether a member has begun
+  bool between_ = true;   // members
+  bool any_ = false;      // whether a member has begun
+  bool starved_ = false;  // there is no more input, but a member goes on
   bool failed_ = false;
 };
 

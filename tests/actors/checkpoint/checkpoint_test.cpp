@@ -189,5 +189,18 @@ TEST_F(Checkpoints, HaveManifestsThatNameOnlyFilesBesideThem) {
   }
 }
 
+TEST_F(Checkpoints, OfferAnOlderOneWhereAFolderHasTheNameOfAManifest) {
+  save(1);
+  std::filesystem::create_directory(directory / "ckpt-2.manifest");
+  for (const auto* path : {"", "/ckpt-2", "/ckpt-2.manifest"})
+    EXPECT_THAT(refusal(directory.path() + path),
+                IsError(Code::data_loss,
+                        AllOf(HasSubstr("ckpt-2.manifest is a directory instead of a manifest"),
+                              HasSubstr("before it is whole: " + directory / "ckpt-1"))))
+        << path;
+  std::filesystem::create_directory(directory / "ckpt-1.manifest.d");
+  EXPECT_EQ(Checkpoint::open(directory / "ckpt-1").step(), 1);
+}
+
 }  // namespace
 }  // namespace troupe

@@ -100,7 +100,7 @@ TEST_F(FilePolicyTest, KeepsTheRecordsInFrontOfDamage) {
   EXPECT_EQ(all[99], "line 100");
   EXPECT_EQ(all.back(), "last");
   ASSERT_EQ(policy.report->entries().size(), 1u);
-  EXPECT_THAT(policy.report->entries()[0].why, HasSubstr("damaged or cut short"));
+  EXPECT_THAT(policy.report->entries()[0].why, HasSubstr("the gzip data is cut short"));
 }
 
 TEST_F(FilePolicyTest, TakesAFileThatShrinksWhileItIsReadForDamage) {

@@ -126,5 +126,36 @@ TEST_F(InputFileTest, GoesOnInAStandardInputThatIsTheSame) {
   EXPECT_THAT(test::read_with_places(source), ElementsAre("-:2 two"));
 }
 
+TEST_F(InputFileTest, SaysWhatIsWrongWithCompressedData) {
+  const auto complaint = [this](const std::string& bytes, Compression compression) {
+    return std::string(error_of([&] { read(bytes, compression); }).what());
+  };
+  for (const auto& content : {std::string(), std::string("short"), random_bytes(500'000)})
+    for (const bool gzip : {true, false}) {
+      const auto kind = gzip ? Compression::gzip : Compression::zlib;
+      const auto name = std::string(gzip ? "the gzip data" : "the zlib data");
+      const auto good = test::compressed(content, gzip);
+      const auto flipped = [&](std::size_t from_end) {
+        auto bytes = good;
+        bytes.at(bytes.size() - from_end) ^= 1;
+        return bytes;
+      };
+      const auto behind = text(" after ", content.size(), " decompressed bytes");
+      EXPECT_THAT(complaint(flipped(gzip ? 8 : 1), kind),
+                  HasSubstr(name + " does not have the checksum that follows it" + behind));
+      if (gzip) {
+        EXPECT_THAT(complaint(flipped(1), kind),
+                    HasSubstr(name + " does not have the length that follows it" + behind));
+      }
+      EXPECT_THAT(complaint(good.substr(0, good.size() - 1), kind),
+                  HasSubstr(name + " is cut short" + behind));
+      EXPECT_THAT(complaint(good.substr(0, 1), kind), HasSubstr(name + " is cut short"));
+      EXPECT_THAT(complaint("rubbish", kind), HasSubstr(gzip ? "not gzip data" : "not zlib data"));
+    }
+  auto damaged = test::compressed(random_bytes(500'000), true);
+  for (std::size_t i = 0; i < 100; ++i) damaged.at(damaged.size() / 2 + i) = '\xff';
+  EXPECT_THAT(complaint(damaged, Compression::gzip), HasSubstr("the gzip data is damaged after "));
+}
+
 }  // namespace
 }  // namespace troupe

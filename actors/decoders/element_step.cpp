@@ -1,6 +1,7 @@
 #include "troupe/actors/decoders/element_step.h"
 
 #include <exception>
+#include <new>
 
 #include "troupe/ops/error.h"
 
@@ -14,6 +15,8 @@ bool apply_steps(const std::vector<ElementStep>& steps, Element& element,
     return true;
   } catch (const Error& error) {
     throw error.within(place());
+  } catch (const std::bad_alloc&) {
+    throw;  // no fault of the element
   } catch (const std::exception& error) {
     throw Error(Code::internal, text(place(), ": ", error.what()));
   }

@@ -1,5 +1,8 @@
 #include "troupe/actors/decoders/record_decoder.h"
 
+#include <exception>
+#include <new>
+
 namespace troupe {
 
 void RecordDecoder::decode_run(const RecordRun& run, std::span<Element> elements,
@@ -9,6 +12,10 @@ void RecordDecoder::decode_run(const RecordRun& run, std::span<Element> elements
       decode(run, i, elements[i]);
     } catch (const Error& error) {
       refuse(i, error);
+    } catch (const std::bad_alloc&) {
+      throw;  // no fault of the record
+    } catch (const std::exception& error) {
+      refuse(i, Error(Code::internal, text(run.place(i), ": ", error.what())));
     }
   }
 }

@@ -21,7 +21,8 @@ class RecordDecoder {
   virtual std::vector<QueueComponent> components() const = 0;
 
   /// Appends the tensors of record i of the run. For a record that is not what it
-  /// should be, throws an Error that starts with run.place(i).
+  /// should be, throws an Error that starts with run.place(i); any other std::exception
+  /// gets that in front.
   virtual void decode(const RecordRun& run, std::size_t i, Element& element) = 0;
 
   /// Is told which record is bad, and why. Throws unless it may be left out.

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "troupe/actors/readers/record_run.h"
 #include "troupe/queues/stack_elements.h"
 
 namespace troupe {
@@ -31,11 +32,13 @@ ElementBlock TupleDecoder::decode(const RecordBlock& block, std::optional<Error>
   if (block.streams.size() != streams_.size())
     fail(Code::invalid_argument, "the reader gives ", block.streams.size(),
          " streams of records, but there are decoders for ", streams_.size());
-  for (const auto& run : block.streams)
+  for (const auto& run : block.streams) {
+    check(run);
     if (run.count() != block.count())
       fail(Code::invalid_argument, "the reader gives ", block.count(), " records of ",
            block.streams[0].file, " with ", run.count(), " of ", run.file,
            ": every stream of a block needs as many");
+  }
   ElementBlock out;
   out.sequence = block.sequence;
   out.elements.resize(block.count());

@@ -22,8 +22,8 @@ using std::uint64_t;
 
 constexpr std::size_t kReadAhead = 2;
 
-/// Decoders attach as soon as they are started. If nobody starts them, whoever wants a
-/// batch is told so after this time.
+/// Decoders attach as soon as they are started. If nobody starts them although they live,
+/// whoever wants a batch is told so after this time.
 constexpr Timeout kProducerPatience{30'000};
 
 /// "3 decoders"
@@ -33,10 +33,27 @@ std::string counted(std::int64_t count, const char* what) {
 
 // ---- memory ------------------------------------------------------------------------------------
 
+/// Bytes, or the largest number there is: what somebody asks for may be absurd.
+class Bytes {
+ public:
+  Bytes(uint64_t bytes) : bytes_(bytes) {}  // NOLINT: a number of bytes
+  friend Bytes operator+(Bytes a, Bytes b) {
+    return __builtin_add_overflow(a.bytes_, b.bytes_, &a.bytes_) ? most() : a;
+  }
+  friend Bytes operator*(Bytes a, Bytes b) {
+    return __builtin_mul_overflow(a.bytes_, b.bytes_, &a.bytes_) ? most() : a;
+  }
+  uint64_t count() const { return bytes_; }
+
+ private:
+  static Bytes most() { return std::numeric_limits<uint64_t>::max(); }
+  uint64_t bytes_;
+};
+
 /// What buffers of so many bytes together take of the pool, apart from what each takes
 /// at least: up to a quarter more, because it has four sizes to a doubling
 /// (ops/memory.cpp).
-uint64_t pooled(uint64_t bytes) { return bytes / 4 * 5 + 5; }
+Bytes pooled(Bytes bytes) { return Bytes(bytes.count() / 4) * 5 + 5; }
 
 /// What each tensor takes at least.
 constexpr uint64_t kTensorBytes = 2 * Buffer::kHeader + sizeof(Tensor);
@@ -47,58 +64,66 @@ class Sizes {
   explicit Sizes(const std::vector<TensorSpec>& components)
       : tensors_(components.size() * kTensorBytes + sizeof(Element)) {
     for (const auto& c : components)
-      if (c.shape.known()) bytes_ += static_cast<uint64_t>(c.shape.volume()) * size_of(c.dtype);
+      if (c.shape.known())
+        bytes_ = bytes_ + Bytes(static_cast<uint64_t>(c.shape.volume())) * size_of(c.dtype);
   }
   /// Bytes of an element whose shapes are known.
-  uint64_t bytes() const { return bytes_; }
-  uint64_t elements(uint64_t count) const { return elements(count, count * bytes_); }
+  Bytes bytes() const { return bytes_; }
+  Bytes elements(Bytes count) const { return elements(count, count * bytes_); }
   /// The same where only the bytes of all of them together are known.
-  uint64_t elements(uint64_t count, uint64_t bytes) const {
-    return pooled(bytes) + count * tensors_;
-  }
+  Bytes elements(Bytes count, Bytes bytes) const { return pooled(bytes) + count * tensors_; }
 
  private:
-  uint64_t bytes_ = 0;
-  uint64_t tensors_ = 0;  // apart from their values
+  Bytes bytes_ = 0;
+  Bytes tensors_ = 0;  // apart from their values
 };
 
 }  // namespace
 
 const std::vector<TensorSpec>& Batches::components() const { return d_->components; }
 
+std::uint64_t MemoryBound::total() const {
+  return (Bytes(readers) + decoders + queue + batches).count();
+}
+
 MemoryBound Batches::memory(int replicas) const {
   const auto& d = *d_;
   const Sizes sizes(d.components);
   const bool varies = d.varies();
   const auto rows = static_cast<uint64_t>(rows_);
-  const auto batch_bytes = d.padding ? d.padding->most_bytes : rows * sizes.bytes();
-  MemoryBound bound;
+  const auto batch_bytes = d.padding ? Bytes(d.padding->most_bytes) : rows * sizes.bytes();
+  Bytes readers = 0;
+  Bytes decoded = 0;
   for (const auto& branch : d.branches) {
     if (branch.feed) {
       const auto& feed = branch.feed->options();
-      bound.decoders += sizes.elements(static_cast<uint64_t>(feed.capacity), feed.capacity_bytes);
+      decoded = decoded + sizes.elements(static_cast<uint64_t>(feed.capacity), feed.capacity_bytes);
       continue;
     }
     const auto records = static_cast<uint64_t>(branch.decoding.block_records);
     const auto decoders = static_cast<uint64_t>(d.decoder_count(branch));
     const BlockLimits limits{branch.decoding.block_records, branch.decoding.block_bytes};
-    // Ahead, one being read, the source's own; two in the hands of each decoder.
-    bound.readers +=
-        (kReadAhead + 2 + 2 * decoders) * (pooled(branch.records.block_bytes(limits)) +
-                                           kTensorBytes + 2 * sizeof(std::uint32_t) * records);
-    bound.decoders += decoders * (varies ? sizes.elements(records, branch.decoding.decoded_bytes)
-                                         : sizes.elements(records));
+    const auto block = pooled(branch.records.block_bytes(limits)) + kTensorBytes +
+                       Bytes(2 * sizeof(std::uint32_t)) * records;
+    // Ahead, and one being read; two in the hands of each decoder.
+    readers = readers + Bytes(kReadAhead + 1 + 2 * decoders) * block +
+              pooled(branch.records.held_bytes(limits)) + kTensorBytes;
+    decoded =
+        decoded + Bytes(decoders) * (varies ? sizes.elements(records, branch.decoding.decoded_bytes)
+                                            : sizes.elements(records));
   }
   // Inside, and those that a batch is being made of.
   auto capacity = static_cast<uint64_t>(d.queue.capacity);
-  if (!varies && d.capacity_bytes() > 0 && sizes.bytes() > 0)
-    capacity = std::min(capacity, d.capacity_bytes() / sizes.bytes());
-  bound.queue = varies ? sizes.elements(capacity + rows, d.capacity_bytes() + batch_bytes)
-                       : sizes.elements(capacity + rows);
+  if (!varies && d.capacity_bytes() > 0 && sizes.bytes().count() > 0)
+    capacity = std::min(capacity, d.capacity_bytes() / sizes.bytes().count());
+  const auto inside = Bytes(capacity) + rows;
+  const auto queue =
+      varies ? sizes.elements(inside, d.capacity_bytes() + batch_bytes) : sizes.elements(inside);
   // One that is being made; with each replica those that wait, and the one in work.
-  bound.batches = (1 + static_cast<uint64_t>(replicas) * static_cast<uint64_t>(prefetch_ + 1)) *
-                  sizes.elements(1, batch_bytes);
-  return bound;
+  const auto batches =
+      Bytes(1 + static_cast<uint64_t>(replicas) * static_cast<uint64_t>(prefetch_ + 1)) *
+      sizes.elements(1, batch_bytes);
+  return {readers.count(), decoded.count(), queue.count(), batches.count()};
 }
 
 // ---- words -----------------------------------------------------------------------------------
@@ -258,10 +283,14 @@ Batches::Running Batches::spawn(Troupe& troupe, const std::string& prefix,
   if (d.ordered) merge = troupe.spawn(prefix + "merge", ordered_merge, running.queue, lanes);
   const auto into = d.ordered ? caf::actor_cast<Queue>(merge) : running.queue;
 
+  if (merge)
+    troupe.tell(running.queue, expect_atom_v, prefix + "merge", caf::actor_cast<caf::actor>(merge));
+
   const auto add = [&](const std::string& title, const Decoder& producer, std::size_t lane) {
     running.decoders.emplace_back(title, producer);
     troupe.observe(producer, Role::decoder);
     troupe.link(producer, running.queue);
+    troupe.tell(into, expect_atom_v, title, caf::actor_cast<caf::actor>(producer));
     if (merge)
       troupe.tell(merge, join_atom_v, caf::actor_cast<caf::actor>(producer),
                   static_cast<std::uint32_t>(lane));

@@ -24,7 +24,13 @@ std::shared_ptr<TupleDecoder> Examples::Branch::decoder(const std::shared_ptr<Ba
                                                         std::uint64_t block_bytes,
                                                         bool own_buffers) const {
   std::vector<std::shared_ptr<RecordDecoder>> streams;
-  for (const auto& factory : decoders) streams.push_back(factory());
+  for (const auto& factory : decoders) {
+    auto made = factory ? factory() : nullptr;
+    if (!made)
+      fail(Code::invalid_argument, records.description(), ": the factory of decoder ",
+           streams.size(), " gave none");
+    streams.push_back(std::move(made));
+  }
   return std::make_shared<TupleDecoder>(std::move(streams), bad,
                                         ElementSteps{steps, block_bytes, own_buffers});
 }
@@ -66,6 +72,7 @@ std::shared_ptr<Examples::Description> Examples::add_step(const char* what,
 }
 
 Examples Examples::map(ElementMap change, std::vector<TensorSpec> components) const {
+  if (!change) fail(Code::invalid_argument, "map needs a function, but got none");
   auto d = add_step("map", [change = std::move(change)](Element& element) {
     element = change(std::move(element));
     return true;
@@ -75,6 +82,7 @@ Examples Examples::map(ElementMap change, std::vector<TensorSpec> components) co
 }
 
 Examples Examples::filter(ElementFilter keep) const {
+  if (!keep) fail(Code::invalid_argument, "filter needs a function, but got none");
   auto d = add_step("filter", [keep = std::move(keep)](Element& element) { return keep(element); });
   d->filtered = true;
   return Examples(std::move(d));
@@ -140,6 +148,23 @@ void check_rows(std::int64_t rows) {
     fail(Code::invalid_argument, "a batch has 1 to ", kMostRows, " rows, but ", rows, " was given");
 }
 
+/// Refuses what no memory could hold, whatever the rows are.
+void check_bytes(const std::vector<TensorSpec>& components, std::int64_t rows) {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 47;  // of an address space
+  std::uint64_t sum = 0;
+  for (std::size_t c = 0; c < components.size(); ++c) {
+    const auto& spec = components[c];
+    if (!spec.shape.known()) continue;
+    std::uint64_t bytes = 0;
+    if (__builtin_mul_overflow(static_cast<std::uint64_t>(spec.shape.volume()), size_of(spec.dtype),
+                               &bytes) ||
+        __builtin_mul_overflow(bytes, static_cast<std::uint64_t>(rows), &bytes) || bytes > kMost ||
+        (sum += bytes) > kMost)
+      fail(Code::invalid_argument, "a batch of ", rows, rows == 1 ? " row" : " rows",
+           " would have more than 2^47 bytes: component ", c, " of an element is ", spec);
+  }
+}
+
 /// The first extent that may vary, or the first one of all.
 ElementLength first_extent_that_varies(const std::vector<TensorSpec>& components) {
   for (std::size_t c = 0; c < components.size(); ++c)
@@ -155,6 +180,7 @@ ElementLength first_extent_that_varies(const std::vector<TensorSpec>& components
 
 Batches Examples::batch(std::int64_t rows, Remainder remainder) const {
   check_rows(rows);
+  check_bytes(d_->components, rows);
   for (std::size_t c = 0; c < d_->components.size(); ++c)
     if (rows > 1 && !d_->components[c].shape.known())
       fail(Code::invalid_argument, "component ", c, " of the elements is ", d_->components[c],
@@ -175,6 +201,7 @@ void Examples::check_padding(const PadOptions& options) const {
 Batches Examples::padded_batch(std::int64_t rows, Remainder remainder,
                                const PadOptions& options) const {
   check_rows(rows);
+  check_bytes(d_->components, rows);
   check_padding(options);
   auto d = copy();
   d->padding = {options.values, options.batch_bytes};
@@ -189,6 +216,7 @@ Batches Examples::bucket_by_length(const BucketOptions& options, Remainder remai
   buckets.check();
   const auto most = buckets.most_without_a_batch();
   const auto rows = *std::ranges::max_element(buckets.batch_sizes);
+  check_bytes(d_->components, rows);
   auto d = copy();
   if (!d->queued) d->queue.capacity = most + 2 * rows;
   if (d->queue.capacity <= most)

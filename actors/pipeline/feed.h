@@ -27,6 +27,10 @@ struct FeedOptions {
 ///
 /// Back-pressure: once `capacity` elements wait, and also before the pipeline is
 /// started, a push waits. A feed serves one run of one pipeline.
+///
+/// When the last copy is gone and nobody has said close(), for example because the thread
+/// that pushed has thrown, the data end with cancelled behind the elements that were pushed.
+/// A feed that was moved from is none: all that it can do is to be assigned to.
 class Feed {
  public:
   /// What every element looks like; an extent of -1 may differ from one to the next.
@@ -51,7 +55,9 @@ class Feed {
   void fail(const Error& error);
 
  private:
-  std::shared_ptr<FeedState> state_;
+  FeedState& state() const;
+
+  std::shared_ptr<FeedState> state_;  // shared by copies only: not by the pipeline
 };
 
 }  // namespace troupe

@@ -98,8 +98,8 @@ Decoder::behavior_type feed_actor(Self self, std::shared_ptr<FeedState> feed, Qu
   return {
       [self](start_atom) -> caf::result<std::uint64_t> {
         auto& f = self->state;
-        if (!f.feed || f.running)
-          return fault(Code::failed_precondition, "the feed has been started already");
+        if (std::exchange(f.begun, true))
+          return fault(Code::failed_precondition, "the feed has been started already, or stopped");
         try {
           f.feed->bind(caf::actor_cast<caf::actor>(self));
         } catch (const Error& error) {
@@ -116,7 +116,16 @@ Decoder::behavior_type feed_actor(Self self, std::shared_ptr<FeedState> feed, Qu
         return f.started;
       },
       [self](stop_atom) {
-        finish(self, {Code::cancelled, "the feed has been stopped"});
+        auto& f = self->state;
+        const CloseReason reason{Code::cancelled, "the feed has been stopped"};
+        if (std::exchange(f.begun, true)) {
+          finish(self, reason);
+        } else {
+          // A queue that expects us must not wait for one that will not come.
+          f.feed->end(Error(reason.code, reason.message));
+          self->request(f.queue, caf::infinite, detach_atom_v, reason)
+              .then([](caf::ok_atom) {}, [](const caf::error&) {});
+        }
         return caf::ok_atom_v;
       },
       [self](status_atom) { return self->state.clock.read(); },

@@ -29,6 +29,7 @@ struct FeedActorState {
   std::uint64_t sequence = 0;  // of the next block
   std::uint64_t records = 0;   // in the queue
   std::uint64_t pushed = 0;    // through the steps, those that they left out too
+  bool begun = false;          // started, or stopped before that
   bool running = false;
   bool enqueuing = false;
 };

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "troupe/actors/pipeline/description.h"
+#include "troupe/messages/deadline.h"
 #include "troupe/queues/stack_elements.h"
 
 namespace troupe {
@@ -54,9 +55,10 @@ void FeedState::push(Element element, Timeout timeout) {
   const auto bytes = byte_size(element);
   std::unique_lock lock(mutex_);
   const auto ready = [&] { return closed_ || ended_ || fits(bytes); };
-  if (timeout < Timeout::zero())
+  const auto until = deadline_after(std::chrono::steady_clock::now(), timeout);
+  if (!until)
     room_.wait(lock, ready);
-  else if (!room_.wait_for(lock, timeout, ready))
+  else if (!room_.wait_until(lock, *until, ready))
     fail(Code::deadline_exceeded, title(), ": ", size_, " elements have waited for ",
          timeout.count(), " ms, ",
          bound_ ? "and the pipeline takes none"
@@ -69,7 +71,10 @@ void FeedState::push(Element element, Timeout timeout) {
 }
 
 void FeedState::push_rows(const TensorList& columns, Timeout timeout) {
-  const auto rows = columns.empty() || columns[0].shape().rank() == 0 ? -1 : columns[0].shape()[0];
+  if (columns.size() != components_.size())
+    fail(Code::invalid_argument, title(), ": an element has ", components_.size(),
+         " components, but rows of ", columns.size(), " tensors were pushed");
+  const auto rows = columns[0].shape().rank() == 0 ? -1 : columns[0].shape()[0];
   for (const auto& column : columns)
     if (column.shape().rank() == 0 || column.shape()[0] != rows)
       fail(Code::invalid_argument, title(), ": rows were pushed of tensors of shapes ",
@@ -93,6 +98,14 @@ void FeedState::close(const CloseReason& reason) {
   if (reason.failed()) waiting_.clear();
   wake();
   room_.notify_all();
+}
+
+void FeedState::abandon() {
+  const std::lock_guard guard(mutex_);
+  if (closed_) return;
+  closed_ =
+      CloseReason{Code::cancelled, title() + " was dropped by whoever filled it, and never closed"};
+  wake();
 }
 
 // ---- the actor that takes --------------------------------------------------------------------
@@ -146,29 +159,37 @@ void FeedState::end(const Error& error) {
 
 // ---- the handle ------------------------------------------------------------------------------
 
-Feed::Feed(std::vector<QueueComponent> components, FeedOptions options)
-    : state_(std::make_shared<FeedState>(std::move(components), std::move(options))) {}
+Feed::Feed(std::vector<QueueComponent> components, FeedOptions options) {
+  const auto owner = std::make_shared<FeedState>(std::move(components), std::move(options));
+  state_ = std::shared_ptr<FeedState>(owner.get(), [owner](FeedState* f) { f->abandon(); });
+}
 
-void Feed::push(Element element, Timeout timeout) { state_->push(std::move(element), timeout); }
+FeedState& Feed::state() const {
+  if (!state_) troupe::fail(Code::failed_precondition, "a feed is used that was moved from");
+  return *state_;
+}
+
+void Feed::push(Element element, Timeout timeout) { state().push(std::move(element), timeout); }
 
 void Feed::push_rows(const TensorList& columns, Timeout timeout) {
-  state_->push_rows(columns, timeout);
+  state().push_rows(columns, timeout);
 }
 
 Examples Feed::examples() const {
+  const auto feed = state().shared_from_this();
   auto d = std::make_shared<Examples::Description>();
-  d->branches.emplace_back(state_);
-  for (const auto& component : state_->components()) d->components.push_back(component.spec);
+  d->branches.emplace_back(feed);
+  for (const auto& component : feed->components()) d->components.push_back(component.spec);
   return Examples(std::move(d));
 }
 
-void Feed::close() { state_->close({}); }
+void Feed::close() { state().close({}); }
 
 void Feed::fail(const Error& error) {
   // The end of the data is what close() says.
   const auto code = error.code() == Code::out_of_range || error.code() == Code::ok ? Code::data_loss
                                                                                    : error.code();
-  state_->close({code, error.what()});
+  state().close({code, error.what()});
 }
 
 }  // namespace troupe

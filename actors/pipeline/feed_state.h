@@ -3,6 +3,7 @@
 #include <caf/actor.hpp>
 #include <condition_variable>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -14,7 +15,7 @@ namespace troupe {
 
 /// Where the threads that push and the actor that takes meet. The only lock in the
 /// data path: those threads are the user's, and can be made to wait in no other way.
-class FeedState {
+class FeedState : public std::enable_shared_from_this<FeedState> {
  public:
   FeedState(std::vector<QueueComponent> components, FeedOptions options);
 
@@ -26,6 +27,8 @@ class FeedState {
   void push(Element element, Timeout timeout);
   void push_rows(const TensorList& columns, Timeout timeout);
   void close(const CloseReason& reason);
+  /// Nobody can push or close any more. What was pushed is not dropped.
+  void abandon();
 
   // ---- for the actor that takes ----
   /// `actor` gets a tick when there is something to take after a take() of nothing.

@@ -26,6 +26,9 @@ Records Records::from_actor(ReaderSpawner spawner, std::string description, std:
 }
 
 void Records::expect_source(const char* what) const {
+  if (!source_ && !spawner_)
+    fail(Code::invalid_argument, description_, " cannot be ", what,
+         ": there is neither a function that makes a RecordSource nor one that spawns an actor");
   if (!source_)
     fail(Code::failed_precondition, description_, " cannot be ", what,
          ": an actor reads them. Give Records a RecordSource, or let the actor do it");
@@ -33,7 +36,9 @@ void Records::expect_source(const char* what) const {
 
 std::unique_ptr<RecordSource> Records::open() const {
   expect_source("opened as a source");
-  return source_();
+  auto source = source_();
+  if (!source) fail(Code::invalid_argument, description_, ": the factory of sources gave none");
+  return source;
 }
 
 Reader Records::spawn(Troupe& troupe, const std::string& name, const ReaderOptions& options) const {
@@ -59,6 +64,12 @@ std::vector<Records> Records::split(std::size_t count) const {
          "done with them. Write several files, and join a reader of each");
   return splitter_(count);
 }
+
+std::uint64_t Records::held_bytes(const BlockLimits& limits) const {
+  return spawner_ ? 2 * limits.bytes : open()->held_bytes(limits);
+}
+
+std::size_t Records::stream_count() const { return spawner_ ? 0 : open()->stream_count(); }
 
 Records Records::zip(const Records& other) const {
   expect_source("zipped");
@@ -101,9 +112,15 @@ Examples Records::decode(std::vector<DecoderFactory> decoders, const DecodeOptio
   if (options.decoders < 0 || options.decoders > kMostDecoders)
     fail(Code::invalid_argument, "the number of decoders is 0 (two per CPU) to ", kMostDecoders,
          ", but ", options.decoders, " was given");
+  if (options.skip_bad_records < 0)
+    fail(Code::invalid_argument, "0 bad records or more may be left out, not ",
+         options.skip_bad_records, " (DecodeOptions::skip_bad_records)");
   if (!options.quarantine.empty() && options.skip_bad_records == 0)
     fail(Code::invalid_argument, "no record would be left out for the file ", options.quarantine,
          ": say how many may be (DecodeOptions::skip_bad_records)");
+  if (decoders.empty())
+    fail(Code::invalid_argument, description_, ": records are decoded by one decoder for each of ",
+         "their streams, but none was given");
   auto d = std::make_shared<Examples::Description>();
   for (const auto& component : d->branches.emplace_back(*this, std::move(decoders), options).made())
     d->components.push_back(component.spec);

@@ -104,6 +104,9 @@ class Records {
   Reader spawn(Troupe& troupe, const std::string& name, const ReaderOptions& options) const;
   /// RecordSource::block_bytes, which an actor is supposed to keep to as well.
   std::uint64_t block_bytes(const BlockLimits& limits) const;
+  /// RecordSource::held_bytes and stream_count; an actor's streams are not known.
+  std::uint64_t held_bytes(const BlockLimits& limits) const;
+  std::size_t stream_count() const;
   std::int64_t count() const { return count_; }
   /// Records in all passes; 0 when it is not known or has no end.
   std::int64_t total() const { return epochs_ * count_; }
@@ -219,7 +222,8 @@ struct MemoryBound {
   std::uint64_t decoders = 0;  ///< elements that wait for room in the queue; feeds
   std::uint64_t queue = 0;     ///< elements inside, and those that a batch is made of
   std::uint64_t batches = 0;   ///< stacked, on their way to the replicas, and with them
-  std::uint64_t total() const { return readers + decoders + queue + batches; }
+  /// The largest number for what is more than that.
+  std::uint64_t total() const;
 };
 
 /// A stream of batches: what trains a model.

@@ -163,6 +163,15 @@ Stream read_stream(const Located<proto::Stream>& stream, const std::string& dire
       return factory;
     }));
   }
+  const auto streams = at(reader.place(), [&] { return made.records.stream_count(); });
+  const auto decoders = made.decoders.size();
+  if (streams != 0 && streams != decoders)
+    fail(Code::invalid_argument,
+         decoders > streams ? stream.place("decoder", static_cast<int>(streams)) : stream.place(),
+         ": reader '", reader->name(), "' gives ", streams,
+         streams == 1 ? " stream of records, which needs 1 decoder"
+                      : text(" streams of records, which need ", streams, " decoders"),
+         ", but there ", decoders == 1 ? "is " : "are ", decoders);
   return made;
 }
 

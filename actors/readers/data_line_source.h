@@ -22,8 +22,12 @@ class DataLineSource : public RecordSource {
   void seek(const SourcePosition& position) override;
   void restart(std::span<const std::size_t> order) override;
   std::size_t file_count() const override { return lines_.file_count(); }
+  std::size_t stream_count() const override { return lines_.stream_count(); }
   std::uint64_t block_bytes(const BlockLimits& limits) const override {
     return lines_.block_bytes(limits);
+  }
+  std::uint64_t held_bytes(const BlockLimits& limits) const override {
+    return lines_.held_bytes(limits);
   }
   std::string describe() const override { return lines_.describe(); }
   std::string report() const override { return lines_.report(); }

@@ -49,6 +49,7 @@ class FilesSource : public RecordSource {
   void seek(const SourcePosition& position) override;
   void restart(std::span<const std::size_t> order) override;
   std::size_t file_count() const override { return files_.size(); }
+  std::size_t stream_count() const override { return 1; }
   std::string describe() const override;
   std::string report() const override { return options_.policy.report->words(); }
 

@@ -39,6 +39,33 @@ std::string InterleaveSource::report() const {
   return options_.report ? options_.report->words() : std::string();
 }
 
+// Inputs are mostly files of one kind: the first ones tell what the others are like.
+std::pair<std::uint64_t, std::uint64_t> InterleaveSource::bytes_of_inputs(
+    const BlockLimits& limits) const {
+  constexpr std::size_t kMost = 64;
+  std::uint64_t block = 2 * std::uint64_t{limits.bytes};
+  std::uint64_t held = 0;
+  for (std::size_t i = 0; i < std::min(inputs_, kMost); ++i) {
+    try {
+      const auto input = open_(i);
+      block = std::max(block, input->block_bytes(limits));
+      held = std::max(held, input->held_bytes(limits));
+    } catch (const Error&) {
+      // Reading will say what is wrong with it.
+    }
+  }
+  return {block, std::max(block, held)};
+}
+
+std::uint64_t InterleaveSource::block_bytes(const BlockLimits& limits) const {
+  return bytes_of_inputs(limits).first;
+}
+
+std::uint64_t InterleaveSource::held_bytes(const BlockLimits& limits) const {
+  const auto [block, held] = bytes_of_inputs(limits);
+  return options_.cycle_length * (block + held);
+}
+
 void InterleaveSource::open(Place& place, std::size_t input) const {
   place.source = open_(order_[input]);
   place.input = input;

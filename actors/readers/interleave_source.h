@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "troupe/actors/readers/file_policy.h"
@@ -39,6 +40,12 @@ class InterleaveSource : public RecordSource {
   void seek(const SourcePosition& position) override;
   void restart(std::span<const std::size_t> order) override;
   std::size_t file_count() const override { return inputs_; }
+  /// A block of one input's records has the bytes of such a block; one of several inputs
+  /// is a copy.
+  std::uint64_t block_bytes(const BlockLimits& limits) const override;
+  /// Every input that is read in turn keeps what a source keeps, and a block of its own
+  /// until those of all of them are joined.
+  std::uint64_t held_bytes(const BlockLimits& limits) const override;
   std::string describe() const override;
   std::string report() const override;
 
@@ -53,6 +60,8 @@ class InterleaveSource : public RecordSource {
   /// Adds records of the place whose turn it is; false when all inputs have ended.
   bool read_some(std::vector<RunCollector>& collected, const BlockLimits& limits);
   void open(Place& place, std::size_t input) const;
+  /// Of a block, and those that a source keeps: of the largest input.
+  std::pair<std::uint64_t, std::uint64_t> bytes_of_inputs(const BlockLimits& limits) const;
 
   std::size_t inputs_;
   InputOpener open_;

@@ -15,6 +15,9 @@ void read_one(ReaderState& r, const BlockLimits& limits) {
     ReaderState::Ready next;
     next.begin = r.source->position();
     if (r.source->read(next.block.streams, limits)) {
+      if (next.block.count() == 0)
+        fail(Code::internal, r.source->describe(), ": a block without records came, which is not ",
+             "the end of the data");
       next.block.sequence = r.sequence++;
       r.ready.push_back(std::move(next));
     } else {
@@ -113,6 +116,8 @@ Reader::behavior_type record_reader(Self self, std::shared_ptr<RecordSource> sou
                                     ReaderOptions options) {
   self->state.source = std::move(source);
   self->state.end = check_limits(options.limits);
+  if (!self->state.source)
+    self->state.end = fault(Code::invalid_argument, "a reader needs a source, but got none");
   return reader_behavior(
       self, [options](ReaderState& r) { read_one(r, options.limits); },
       [options](Self reader) { advance(reader, options); }, snapshot, restore);

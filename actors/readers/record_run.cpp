@@ -59,6 +59,18 @@ void append(RecordRun& to, const RecordRun& run, char* data, std::size_t& used) 
 
 }  // namespace
 
+void check(const RecordRun& run) {
+  const auto size = run.bytes.byte_size();
+  const auto last = size < kRecordPadding ? 0 : size - kRecordPadding;
+  bool good = run.begins.size() == run.ends.size() && run.bytes.dtype() == DType::uint8;
+  for (std::size_t i = 0; i < run.count() && good; ++i)
+    good = run.begins[i] >= kRecordPadding && run.begins[i] <= run.ends[i] && run.ends[i] <= last;
+  if (!good)
+    fail(Code::internal, "the reader gives records of ", run.file, " that do not stand in their ",
+         run.bytes.dtype(), " buffer of ", size, " bytes, with ", kRecordPadding,
+         " more on both sides");
+}
+
 RecordRun slice(const RecordRun& run, std::size_t begin, std::size_t end) {
   if (begin == 0 && end == run.count()) return run;
   RecordRun part;

@@ -7,6 +7,10 @@
 
 namespace troupe {
 
+/// Throws internal unless all records stand in the bytes, with padding on both sides: readers
+/// may be of the user's own.
+void check(const RecordRun& run);
+
 /// Records [begin, end) of a run; the bytes are shared.
 RecordRun slice(const RecordRun& run, std::size_t begin, std::size_t end);
 

@@ -66,10 +66,14 @@ class RecordSource {
   /// (positions in the original order; empty for that order).
   virtual void restart(std::span<const std::size_t> order) = 0;
   virtual std::size_t file_count() const { return 1; }
+  /// How many streams read() gives; 0 where that is not known before.
+  virtual std::size_t stream_count() const { return 0; }
 
   /// The bytes of memory that the records of one block keep at most, unless a single
   /// record is larger: for the memory bound of a pipeline.
   virtual std::uint64_t block_bytes(const BlockLimits& limits) const { return 2 * limits.bytes; }
+  /// The bytes that it keeps itself, beside the blocks that it has given out.
+  virtual std::uint64_t held_bytes(const BlockLimits& limits) const { return block_bytes(limits); }
 
   /// "lines of 2 files (a.txt, b.txt)", for messages.
   virtual std::string describe() const = 0;

@@ -26,8 +26,12 @@ class RepeatSource : public RecordSource {
   /// Starts the first epoch again; the order of the files is the epochs' own.
   void restart(std::span<const std::size_t> order) override;
   std::size_t file_count() const override { return source_->file_count(); }
+  std::size_t stream_count() const override { return source_->stream_count(); }
   std::uint64_t block_bytes(const BlockLimits& limits) const override {
     return source_->block_bytes(limits);
+  }
+  std::uint64_t held_bytes(const BlockLimits& limits) const override {
+    return source_->held_bytes(limits);
   }
   std::string describe() const override { return source_->describe(); }
   std::string report() const override { return source_->report(); }

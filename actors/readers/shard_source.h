@@ -21,8 +21,12 @@ class ShardSource : public RecordSource {
   void seek(const SourcePosition& position) override;
   void restart(std::span<const std::size_t> order) override;
   std::size_t file_count() const override { return source_->file_count(); }
+  std::size_t stream_count() const override { return source_->stream_count(); }
   std::uint64_t block_bytes(const BlockLimits& limits) const override {
     return source_->block_bytes(limits);
+  }
+  std::uint64_t held_bytes(const BlockLimits& limits) const override {
+    return source_->held_bytes(limits);
   }
   std::string describe() const override;
   std::string report() const override { return source_->report(); }

@@ -112,6 +112,22 @@ std::uint64_t ZipSource::block_bytes(const BlockLimits& limits) const {
   return bytes;
 }
 
+std::uint64_t ZipSource::held_bytes(const BlockLimits& limits) const {
+  std::uint64_t bytes = 0;
+  for (const auto& part : parts_) bytes += part.source->held_bytes(limits);
+  return bytes;
+}
+
+std::size_t ZipSource::stream_count() const {
+  std::size_t count = 0;
+  for (const auto& part : parts_) {
+    const auto streams = part.source->stream_count();
+    if (streams == 0) return 0;
+    count += streams;
+  }
+  return count;
+}
+
 std::string ZipSource::describe() const {
   std::string words;
   for (const auto& part : parts_) {

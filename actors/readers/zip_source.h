@@ -27,7 +27,9 @@ class ZipSource : public RecordSource {
   /// Throws invalid_argument for an order when the sources have not as many files.
   void restart(std::span<const std::size_t> order) override;
   std::size_t file_count() const override { return parts_[0].source->file_count(); }
+  std::size_t stream_count() const override;
   std::uint64_t block_bytes(const BlockLimits& limits) const override;
+  std::uint64_t held_bytes(const BlockLimits& limits) const override;
   std::string describe() const override;
   std::string report() const override;
 

@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <caf/all.hpp>
+#include <future>
 #include <map>
+#include <memory>
+#include <thread>
 
 namespace troupe {
 
@@ -53,14 +56,18 @@ void Troupe::link_actors(const caf::actor& from, const caf::actor& to) {
 
 std::vector<std::string> Troupe::stop(std::chrono::milliseconds deadline) {
   if (!system_) return {};
-  const auto until = std::chrono::steady_clock::now() + deadline;
+  constexpr std::chrono::milliseconds kMost = std::chrono::hours(24 * 365);
+  const auto until = std::chrono::steady_clock::now() +
+                     std::clamp(deadline, std::chrono::milliseconds::zero(), kMost);
   std::map<caf::actor_addr, std::string> alive;
+  std::vector<std::pair<std::string, caf::weak_actor_ptr>> ended;
   {
     caf::scoped_actor self{*system_};
     for (const auto& queue : shared_->list()) add("shared queue " + queue.name.name, queue.actor);
     shared_.reset();
     for (const auto& [name, actor] : members_) {
       alive[actor.address()] = name;
+      ended.emplace_back(name, caf::actor_cast<caf::weak_actor_ptr>(actor));
       self->monitor(actor);
       self->send_exit(actor, caf::exit_reason::user_shutdown);
     }
@@ -76,15 +83,44 @@ std::vector<std::string> Troupe::stop(std::chrono::milliseconds deadline) {
   }
   std::vector<std::string> names;
   for (const auto& [address, name] : alive) names.push_back(name);
+  if (names.empty()) names = end_system(ended, until);
   std::sort(names.begin(), names.end());
-  if (names.empty()) {
-    system_.reset();
-  } else {
+  if (system_ && !names.empty()) {
     // Waiting for them would wait for ever, and their threads use what they have.
     (void)system_.release();
     (void)config_.release();
   }
   return names;
+}
+
+std::vector<std::string> Troupe::end_system(
+    const std::vector<std::pair<std::string, caf::weak_actor_ptr>>& ended,
+    std::chrono::steady_clock::time_point until) {
+  const auto held = [&] {
+    std::vector<std::string> names;
+    for (const auto& [name, actor] : ended)
+      if (caf::actor_cast<caf::strong_actor_ptr>(actor))
+        names.push_back(name + " (somebody has kept a handle of it)");
+    return names;
+  };
+  if (held().empty()) {
+    system_.reset();
+    return {};
+  }
+  // The thread of an actor that blocks ends with the last handle of it, and the system with the
+  // last thread: somebody else waits for that.
+  const auto gone = std::make_shared<std::promise<void>>();
+  auto end = gone->get_future();
+  std::thread waiting([gone, config = std::move(config_), system = std::move(system_)]() mutable {
+    system.reset();
+    gone->set_value();
+  });
+  if (end.wait_until(until) == std::future_status::ready) {
+    waiting.join();
+    return {};
+  }
+  waiting.detach();
+  return held();
 }
 
 }  // namespace troupe

@@ -193,5 +193,30 @@ TEST(Batches, RefuseElementsWhoseSizesVary) {
               HasSubstr("component 0 of the elements is int64 [?]"));
 }
 
+// ---- sizes that nothing could have -----------------------------------------------------------
+
+TEST(Batches, AreRefusedWhenNoMemoryCouldHoldThem) {
+  const auto elements = [](std::int64_t extent) {
+    return number_examples(0, 4).map([](Element element) { return element; },
+                                     {{DType::float32, {extent, extent}}});
+  };
+  const auto large = std::int64_t{1} << 31;
+  EXPECT_THAT(message_of([&] { (void)elements(large).batch(1, Remainder::keep); }),
+              HasSubstr("a batch of 1 row would have more than 2^47 bytes: component 0"));
+  EXPECT_THAT(message_of([&] { (void)elements(large).padded_batch(1, Remainder::keep); }),
+              HasSubstr("more than 2^47 bytes"));
+  EXPECT_THAT(message_of([&] { (void)elements(1 << 20).batch(100, Remainder::keep); }),
+              HasSubstr("a batch of 100 rows would have more than 2^47 bytes"));
+  EXPECT_THAT(message_of([&] {
+                (void)elements(1 << 20).bucket_by_length(
+                    {.boundaries = {7},
+                     .batch_sizes = {1, 100},
+                     .length = [](const Element&) { return 1; }},
+                    Remainder::keep);
+              }),
+              HasSubstr("a batch of 100 rows would have more than 2^47 bytes"));
+  EXPECT_NO_THROW((void)elements(1 << 20).batch(1, Remainder::keep));
+}
+
 }  // namespace
 }  // namespace troupe

@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <memory>
+#include <optional>
+#include <stdexcept>
 #include <thread>
 
 #include "support/message_of.h"
@@ -167,6 +170,66 @@ TEST(Feed, MayBeJoinedWithRecordsAndOtherFeeds) {
   BatchIterator iterator(join({one.examples(), two.examples()}).buffer(4).batch(3, Remainder::keep),
                          {2, 1});
   EXPECT_THAT(rest(iterator), ::testing::UnorderedElementsAre(1, 2, 3));
+}
+
+// ---- feeds that nobody holds -----------------------------------------------------------------
+
+TEST(Feed, EndsTheDataWhenItIsDroppedWithoutAWord) {
+  auto feed = std::make_unique<Feed>(number_feed());
+  BatchIterator iterator(batches_of(*feed), {2, 1});
+  feed->push(number(1));
+  feed->push(number(2));
+  feed->push(number(3));
+  feed.reset();
+  EXPECT_EQ(iterator.next()->rows(), 2) << "what was pushed comes first";
+  EXPECT_EQ(iterator.next()->rows(), 1);
+  EXPECT_THAT(message_of([&] { iterator.next(); }),
+              StartsWith("feed 'numbers' was dropped by whoever filled it, and never closed"));
+}
+
+TEST(Feed, EndsTheDataWhenItIsDroppedBeforeAnythingRuns) {
+  BatchIterator iterator(batches_of(number_feed()), {2, 1});
+  EXPECT_THAT(message_of([&] { iterator.next(); }), HasSubstr("dropped by whoever filled it"));
+}
+
+TEST(Feed, LivesAsLongAsACopy) {
+  std::optional<Feed> feed = number_feed();
+  auto copy = *feed;
+  BatchIterator iterator(batches_of(*feed), {2, 1});
+  feed.reset();
+  copy.push(number(1));
+  copy.close();
+  EXPECT_THAT(rest(iterator), ElementsAre(1));
+}
+
+TEST(Feed, IsDroppedByAThreadThatThrows) {
+  auto feed = number_feed();
+  BatchIterator iterator(batches_of(feed), {2, 1});
+  std::thread producer([feed = std::move(feed)]() mutable {
+    try {
+      const auto mine = std::move(feed);
+      throw std::runtime_error("the camera is gone");
+    } catch (const std::exception&) {
+      // As a thread of a user's may, that says nothing to anybody.
+    }
+  });
+  EXPECT_THAT(message_of([&] { iterator.next(); }), HasSubstr("dropped by whoever filled it"));
+  producer.join();
+}
+
+TEST(Feed, SaysThatItWasMovedFrom) {
+  auto feed = number_feed();
+  auto other = std::move(feed);
+  const auto moved_from = [](const auto& use) {
+    EXPECT_THAT(message_of(use), HasSubstr("a feed is used that was moved from"));
+  };
+  moved_from([&] { feed.push(number(1)); });  // NOLINT: that is what is tested
+  moved_from([&] { feed.push_rows({Tensor(DType::int64, {2})}); });
+  moved_from([&] { feed.close(); });
+  moved_from([&] { feed.fail(Error(Code::internal, "x")); });
+  moved_from([&] { (void)feed.examples(); });
+  feed = other;
+  feed.push(number(1));
 }
 
 }  // namespace

@@ -4,7 +4,9 @@
 #include <atomic>
 
 #include "actors/pipeline/listed_records.h"
+#include "support/temporary_directory.h"
 #include "troupe/actors/pipeline/feed.h"
+#include "troupe/actors/pipeline/records.h"
 #include "troupe/ops/memory.h"
 
 namespace troupe {
@@ -98,6 +100,30 @@ TEST_F(PipelineMemory, StaysWithinTheBoundWhereDecodersShareAndElementsLeaveInAn
                            .shuffle({.capacity = 300, .min_after_dequeue = 200})
                            .batch(20, Remainder::keep);
   EXPECT_EQ(read(batches), 6000);
+  EXPECT_LE(most_.load(), batches.memory_bound(1));
+}
+
+TEST_F(PipelineMemory, StaysWithinTheBoundWhereManyFilesAreReadInTurn) {
+  const test::TemporaryDirectory directory;
+  std::vector<std::string> files;
+  for (int f = 0; f < 16; ++f) {
+    std::ofstream out(files.emplace_back(directory / std::to_string(f)));
+    for (int line = 0; line < 4000; ++line) out << line << std::string(90, ' ') << '\n';
+  }
+  TextLineOptions options;
+  options.buffer_bytes = 128 << 10;
+  const auto note_it = [this](const Element&) {
+    note();
+    return true;
+  };
+  const auto batches = interleave(files, lines(options), {.cycle_length = 16, .block_length = 3})
+                           .decode({numbers({})}, {.decoders = 1, .block_records = 20})
+                           .filter(note_it)
+                           .buffer(10)
+                           .batch(5, Remainder::keep);
+  const auto readers = batches.memory(1).readers;
+  EXPECT_GE(readers, 16u * options.buffer_bytes) << "each file has a buffer of its own";
+  EXPECT_EQ(read(batches), 16 * 4000);
   EXPECT_LE(most_.load(), batches.memory_bound(1));
 }
 

@@ -1,5 +1,8 @@
 #include "troupe/actors/pipeline/pipeline_file.h"
 
+#include <filesystem>
+#include <limits>
+
 #include "support/error_matcher.h"
 #include "support/temporary_directory.h"
 #include "troupe/actors/pipeline/batch_iterator.h"
@@ -163,6 +166,53 @@ TEST_F(PipelineFileTest, RefusesAFileThatIsTooLarge) {
               IsError(Code::resource_exhausted, HasSubstr("at most 4194304 bytes")));
   EXPECT_THAT(error_of([&] { (void)read_pipeline(directory / "none.pbtxt"); }),
               IsError(Code::not_found, HasSubstr("none.pbtxt")));
+}
+
+TEST_F(PipelineFileTest, RefusesDecodersThatHaveNoStream) {
+  const std::string decoder =
+      "  decoder { name: \"numbers\" option { name: \"shape\" value: "
+      "\"2,1\" } }\n";
+  EXPECT_EQ(complaint(changed(decoder, decoder + decoder + decoder)),
+            ":5:3: reader 'text' gives 1 stream of records, which needs 1 decoder, but there are "
+            "3");
+  std::filesystem::create_directories(directory / "images/cats");
+  test::write_file(directory / "images/cats/a.png", "x");
+  const std::string folder = R"(stream {
+  reader { name: "image_folder" option { name: "directory" value: "images" } }
+  decoder { name: "images" option { name: "height" value: "2" }
+                           option { name: "width" value: "2" } }
+}
+fifo {}
+batch { rows: 2 remainder: DROP }
+)";
+  EXPECT_EQ(complaint(folder),
+            ":1:1: reader 'image_folder' gives 2 streams of records, which need 2 decoders, but "
+            "there is 1");
+}
+
+TEST_F(PipelineFileTest, RefusesWhatNoMemoryCouldHold) {
+  const auto with_shape = [](const std::string& shape) {
+    return changed("value: \"2,1\"", "value: \"" + shape + "\"");
+  };
+  EXPECT_THAT(complaint(with_shape("1099511627776,1099511627776")),
+              StartsWith(":4:31: option 'shape' of decoder 'numbers' is too large"));
+  EXPECT_THAT(complaint(with_shape("1099511627776,4194304")),
+              StartsWith(":21:9: a batch of 4 rows would have more than 2^47 bytes: component 0 of "
+                         "an element is float32 [1099511627776, 4194304]"));
+  EXPECT_THAT(complaint(with_shape("1099511627776,32")), HasSubstr("more than 2^47 bytes"));
+  EXPECT_THAT(complaint(with_shape("1099511627777")), StartsWith(":4:31: option 'shape'"));
+  EXPECT_THAT(complaint(changed("rows: 4", "rows: 9223372036854775807")),
+              StartsWith(":21:9: a batch has 1 to "));
+}
+
+TEST_F(PipelineFileTest, ComputesABoundForWhateverIsAskedFor) {
+  const auto most = "9223372036854775807";
+  const auto large = parse(changed("shuffle { capacity: 4", text("shuffle { capacity: ", most)));
+  EXPECT_EQ(large.memory_bound(1), std::numeric_limits<std::uint64_t>::max());
+  const auto bounded = parse(changed("shuffle { capacity: 4", text("shuffle { capacity_bytes: 1000 "
+                                                                   "capacity: ",
+                                                                   most)));
+  EXPECT_LT(bounded.memory_bound(1), std::uint64_t{1} << 40);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "troupe/actors/decoders/decoder.h"
 
+#include <caf/system_messages.hpp>
 #include <caf/typed_event_based_actor.hpp>
 #include <utility>
 
@@ -123,6 +124,15 @@ Decoder::behavior_type decoder(Self self, Reader reader, Queue queue,
   self->state.reader = std::move(reader);
   self->state.queue = std::move(queue);
   self->state.decoder = std::move(tuple);
+  // A reader that ends with our request in its hands does not answer it any more.
+  self->monitor(self->state.reader);
+  self->set_down_handler([self](const caf::down_msg& down) {
+    auto& d = self->state;
+    if (!d.asking) return;
+    d.asking = false;
+    const auto why = down.reason ? to_error(down.reason) : Error(Code::unavailable, "it quit");
+    end(self, fault(Code::unavailable, "the reader ended without a word: ", why.what()));
+  });
   return {
       [self](start_atom) -> caf::result<std::uint64_t> {
         auto& d = self->state;

@@ -4,10 +4,7 @@
 
 #include <algorithm>
 #include <caf/all.hpp>
-#include <future>
 #include <map>
-#include <memory>
-#include <thread>
 
 namespace troupe {
 
@@ -60,14 +57,12 @@ std::vector<std::string> Troupe::stop(std::chrono::milliseconds deadline) {
   const auto until = std::chrono::steady_clock::now() +
                      std::clamp(deadline, std::chrono::milliseconds::zero(), kMost);
   std::map<caf::actor_addr, std::string> alive;
-  std::vector<std::pair<std::string, caf::weak_actor_ptr>> ended;
   {
     caf::scoped_actor self{*system_};
     for (const auto& queue : shared_->list()) add("shared queue " + queue.name.name, queue.actor);
     shared_.reset();
     for (const auto& [name, actor] : members_) {
       alive[actor.address()] = name;
-      ended.emplace_back(name, caf::actor_cast<caf::weak_actor_ptr>(actor));
       self->monitor(actor);
       self->send_exit(actor, caf::exit_reason::user_shutdown);
     }
@@ -83,44 +78,15 @@ std::vector<std::string> Troupe::stop(std::chrono::milliseconds deadline) {
   }
   std::vector<std::string> names;
   for (const auto& [address, name] : alive) names.push_back(name);
-  if (names.empty()) names = end_system(ended, until);
   std::sort(names.begin(), names.end());
-  if (system_ && !names.empty()) {
+  if (names.empty()) {
+    system_.reset();
+  } else {
     // Waiting for them would wait for ever, and their threads use what they have.
     (void)system_.release();
     (void)config_.release();
   }
   return names;
-}
-
-std::vector<std::string> Troupe::end_system(
-    const std::vector<std::pair<std::string, caf::weak_actor_ptr>>& ended,
-    std::chrono::steady_clock::time_point until) {
-  const auto held = [&] {
-    std::vector<std::string> names;
-    for (const auto& [name, actor] : ended)
-      if (caf::actor_cast<caf::strong_actor_ptr>(actor))
-        names.push_back(name + " (somebody has kept a handle of it)");
-    return names;
-  };
-  if (held().empty()) {
-    system_.reset();
-    return {};
-  }
-  // The thread of an actor that blocks ends with the last handle of it, and the system with the
-  // last thread: somebody else waits for that.
-  const auto gone = std::make_shared<std::promise<void>>();
-  auto end = gone->get_future();
-  std::thread waiting([gone, config = std::move(config_), system = std::move(system_)]() mutable {
-    system.reset();
-    gone->set_value();
-  });
-  if (end.wait_until(until) == std::future_status::ready) {
-    waiting.join();
-    return {};
-  }
-  waiting.detach();
-  return held();
 }
 
 }  // namespace troupe

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <caf/actor_control_block.hpp>
 #include <caf/actor_system.hpp>
 #include <caf/event_based_actor.hpp>
 #include <caf/scoped_actor.hpp>
@@ -112,8 +111,7 @@ class Troupe {
   }
 
   /// Ends all actors. Returns, at the latest after the deadline, the names of
-  /// those that have not ended. What they still hold is then never freed. The thread of one
-  /// that was spawned detached ends with its last handle only: whoever keeps one keeps it.
+  /// those that have not ended. What they still hold is then never freed.
   std::vector<std::string> stop(std::chrono::milliseconds deadline);
 
  private:
@@ -129,10 +127,6 @@ class Troupe {
     add(name, caf::actor_cast<caf::actor>(actor));
     return actor;
   }
-  /// Ends the actor system when nothing runs in it any more. Returns who keeps it until then.
-  std::vector<std::string> end_system(
-      const std::vector<std::pair<std::string, caf::weak_actor_ptr>>& ended,
-      std::chrono::steady_clock::time_point until);
   static void name_this_thread(const std::string& name);
 
   std::string name_of(const caf::actor& actor) const;

@@ -195,12 +195,12 @@ TEST_F(PipelineFileTest, RefusesWhatNoMemoryCouldHold) {
     return changed("value: \"2,1\"", "value: \"" + shape + "\"");
   };
   EXPECT_THAT(complaint(with_shape("1099511627776,1099511627776")),
-              StartsWith(":4:31: option 'shape' of decoder 'numbers' is too large"));
+              StartsWith(":4:29: option 'shape' of decoder 'numbers' is too large"));
   EXPECT_THAT(complaint(with_shape("1099511627776,4194304")),
               StartsWith(":21:9: a batch of 4 rows would have more than 2^47 bytes: component 0 of "
                          "an element is float32 [1099511627776, 4194304]"));
   EXPECT_THAT(complaint(with_shape("1099511627776,32")), HasSubstr("more than 2^47 bytes"));
-  EXPECT_THAT(complaint(with_shape("1099511627777")), StartsWith(":4:31: option 'shape'"));
+  EXPECT_THAT(complaint(with_shape("1099511627777")), StartsWith(":4:29: option 'shape'"));
   EXPECT_THAT(complaint(changed("rows: 4", "rows: 9223372036854775807")),
               StartsWith(":21:9: a batch has 1 to "));
 }

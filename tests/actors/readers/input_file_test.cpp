@@ -153,7 +153,7 @@ TEST_F(InputFileTest, SaysWhatIsWrongWithCompressedData) {
       EXPECT_THAT(complaint("rubbish", kind), HasSubstr(gzip ? "not gzip data" : "not zlib data"));
     }
   auto damaged = test::compressed(random_bytes(500'000), true);
-  for (std::size_t i = 0; i < 100; ++i) damaged.at(damaged.size() / 2 + i) = '\xff';
+  damaged.at(10) = '\xff';  // behind the header: a kind of block that there is not
   EXPECT_THAT(complaint(damaged, Compression::gzip), HasSubstr("the gzip data is damaged after "));
 }
 

@@ -166,6 +166,18 @@ TEST_F(GraphCodec, NamesTheNodeWhoseOpIsUnknownHere) {
   }
 }
 
+TEST_F(GraphCodec, RefusesDevicesAndNeighboursThatAreNone) {
+  node("tower/transpose").add_colocated_with("nobody");
+  EXPECT_EQ(complaint(),
+            "node 'tower/transpose' (transpose): it is colocated with 'nobody', but no node in "
+            "front of it is called that");
+  node("tower/transpose").clear_colocated_with();
+  node("tower/transpose").set_device("/cpu:x");
+  EXPECT_EQ(complaint(),
+            "node 'tower/transpose' (transpose): the device number in '/cpu:x' must be a number "
+            "from 0, or *, but is 'x'");
+}
+
 TEST_F(GraphCodec, NamesTheNodeThatReadsWhatIsNotThere) {
   node("tower/transpose").set_inputs(0, "tower/split");
   EXPECT_EQ(complaint(),

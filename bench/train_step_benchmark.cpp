@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "troupe/actors/aggregation/coordinator.h"
 #include "troupe/actors/parameters/parameter_shard.h"
 #include "troupe/actors/parameters/placement.h"
 #include "troupe/actors/topology/troupe.h"
@@ -70,14 +71,14 @@ Batch make_batch(const Workload& w) {
 }
 
 BatchSource::behavior_type same_batch(BatchSource::pointer, Batch batch) {
-  return {[batch](next_atom, std::uint32_t) { return batch; },
+  return {[batch](next_atom, std::uint32_t) { return batch; }, [](assign_atom, bool) {},
           [](status_atom) { return StageStatus{}; }};
 }
 
 TrainingListener::behavior_type clock_listener(
     TrainingListener::pointer, std::shared_ptr<std::vector<Clock::time_point>> times) {
   return {[times](report_atom, const StepReport&) { times->push_back(Clock::now()); },
-          [](report_atom, const SavedCheckpoint&) {}};
+          [](report_atom, const SavedCheckpoint&) {}, [](report_atom, const TrainingEvent&) {}};
 }
 
 void measure(const Workload& w, int threads, int shard_count, int steps) {
@@ -97,7 +98,13 @@ void measure(const Workload& w, int threads, int shard_count, int steps) {
   r.fragment = training_fragment(model, false);
   r.batches = troupe.spawn("batches", same_batch, make_batch(w));
   r.device = troupe.spawn("device", cpu_device, device);
+  constexpr int kWarmUp = 5;
+  CoordinatorOptions c;
+  c.shards = static_cast<std::uint32_t>(shard_count);
+  c.max_steps = static_cast<std::uint64_t>(steps + kWarmUp);
+  const auto rounds = troupe.spawn("coordinator", coordinator, c);
   for (int i = 0; i < shard_count; ++i) {
+    shards[i].coordinator = rounds;
     shards[i].index = static_cast<std::uint32_t>(i);
     shards[i].optimizer = optim::momentum(0.8);
     shards[i].schedule = 0.01;
@@ -106,8 +113,6 @@ void measure(const Workload& w, int threads, int shard_count, int steps) {
   const auto times = std::make_shared<std::vector<Clock::time_point>>();
   times->reserve(steps + 16);
   r.listener = troupe.spawn("listener", clock_listener, times);
-  constexpr int kWarmUp = 5;
-  r.max_steps = static_cast<std::uint64_t>(steps + kWarmUp);
   const auto trainer = troupe.spawn("replica", replica, r);
   troupe.ask<std::uint64_t>(trainer, std::chrono::minutes(10), start_atom_v);
   troupe.stop(std::chrono::seconds(10));

@@ -54,34 +54,77 @@ typename Inspector::result_type inspect(Inspector& f, PartStatus& x) {
   return f(caf::meta::type_name("PartStatus"), x.steps, x.values);
 }
 template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, SavedTensor& x) {
+  return f(caf::meta::type_name("SavedTensor"), x.variable, x.slot, x.values);
+}
+template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, Parameters& x) {
-  return f(caf::meta::type_name("Parameters"), x.version, x.names, x.values);
+  return f(caf::meta::type_name("Parameters"), x.version, x.names, x.values, x.slots);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, GradientPart& x) {
   return f(caf::meta::type_name("GradientPart"), x.kind, x.replica, x.step, x.variable, x.values,
-           x.indices);
+           x.indices, x.slot);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, GradientCommit& x) {
-  return f(caf::meta::type_name("GradientCommit"), x.replica, x.step, x.version, x.weight, x.order);
+  return f(caf::meta::type_name("GradientCommit"), x.replica, x.step, x.version, x.weight, x.order,
+           x.updates, x.given_up);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, Instructions& x) {
+  return f(caf::meta::type_name("Instructions"), x.finished, x.accumulate, x.local_steps,
+           x.may_be_refused);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, ApplyResult& x) {
-  return f(caf::meta::type_name("ApplyResult"), x.staleness, x.learning_rate, x.parameters);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, SavedTensor& x) {
-  return f(caf::meta::type_name("SavedTensor"), x.variable, x.slot, x.values);
+  return f(caf::meta::type_name("ApplyResult"), x.fate, x.staleness, x.learning_rate, x.parameters,
+           x.next, x.step);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, ShardSnapshot& x) {
   return f(caf::meta::type_name("ShardSnapshot"), x.shard, x.version, x.tensors);
 }
 template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, StalenessCounts& x) {
+  return f(caf::meta::type_name("StalenessCounts"), x.counts);
+}
+template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, ShardStatus& x) {
   return f(caf::meta::type_name("ShardStatus"), x.name, x.version, x.bytes, x.pulls, x.updates,
-           x.replicas, x.busy);
+           x.replicas, x.busy, x.staleness);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, SetReport& x) {
+  return f(caf::meta::type_name("SetReport"), x.shard, x.commit, x.code, x.fault, x.not_finite);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, Refusal& x) {
+  return f(caf::meta::type_name("Refusal"), x.replica, x.step, x.fate, x.staleness, x.code,
+           x.message);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, RoundDecision::Member& x) {
+  return f(caf::meta::type_name("Member"), x.replica, x.step, x.share, x.staleness);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, RoundDecision& x) {
+  return f(caf::meta::type_name("RoundDecision"), x.members, x.updates, x.clip_norm, x.refused,
+           x.departed, x.released, x.next, x.policy);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, ReplicaStanding& x) {
+  return f(caf::meta::type_name("ReplicaStanding"), x.replica, x.takes_part, x.clock, x.staleness,
+           x.stale, x.skipped, x.late);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, AggregationStatus& x) {
+  return f(caf::meta::type_name("AggregationStatus"), x.policy, x.version, x.updates, x.clipped,
+           x.replicas);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, TrainingEvent& x) {
+  return f(caf::meta::type_name("TrainingEvent"), x.step, x.message);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, StepReport& x) {
@@ -135,7 +178,8 @@ typename Inspector::result_type inspect(Inspector& f, DeviceStatus& x) {
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, TrainingOutcome& x) {
   return f(caf::meta::type_name("TrainingOutcome"), x.ending, x.code, x.message, x.steps,
-           x.examples, x.training, x.evaluation, x.checkpoint, x.elapsed, x.until_first_step);
+           x.examples, x.training, x.evaluation, x.checkpoint, x.aggregation, x.elapsed,
+           x.until_first_step);
 }
 
 }  // namespace troupe

@@ -233,11 +233,20 @@ struct PartStatus {
 
 using Version = std::uint64_t;
 
+/// A tensor as a checkpoint keeps it: the value of a variable or one of the
+/// optimizer's slots for it.
+struct SavedTensor {
+  std::string variable;
+  std::string slot;  ///< "" for the value itself, "momentum", "average", ...
+  Tensor values;
+};
+
 /// The variables of one shard at one version: shared, never written again.
 struct Parameters {
   Version version = 0;
   std::vector<std::string> names;  ///< empty when the caller's version is the newest: no change
   TensorList values;
+  std::vector<SavedTensor> slots;  ///< the optimizer's, for replicas that make local steps
 };
 
 enum class PartKind : std::uint8_t {
@@ -253,31 +262,44 @@ struct GradientPart {
   std::uint64_t step = 0;  ///< the replica's own count: a repeated push is applied once
   std::string variable;
   Tensor values;
-  Tensor indices;  ///< sparse_gradient only: int32 or int64 [rows]
+  Tensor indices;         ///< sparse_gradient only: int32 or int64 [rows]
+  std::string slot = {};  ///< assignment only: of the optimizer's slot of that name
 };
 
 /// The end of a gradient set: everything for this (replica, step) has been pushed.
 struct GradientCommit {
   std::uint32_t replica = 0;
   std::uint64_t step = 0;
-  Version version = 0;      ///< the gradient was computed from these parameters
-  double weight = 1;        ///< number of examples; 0 for a replica that had none
-  std::uint64_t order = 0;  ///< deterministic mode adds the sets of a round in this order
+  Version version = 0;        ///< the gradient was computed from these parameters
+  double weight = 1;          ///< number of examples; 0 for a replica that had none
+  std::uint64_t order = 0;    ///< deterministic mode adds the sets of a round in this order
+  std::uint32_t updates = 1;  ///< steps that the replica made on its own parameters
+  bool given_up = false;      ///< the replica was told to stop: what was pushed does not count
 };
 
-/// The answer to a commit: what the update did, and the parameters after it.
+/// What a replica has to do before it pushes again.
+struct Instructions {
+  bool finished = false;          ///< nothing: the last step of the run is made or given out
+  std::uint32_t accumulate = 1;   ///< batches that are one gradient set
+  std::uint32_t local_steps = 0;  ///< steps on its own parameters; 0: push gradients
+  bool may_be_refused = false;    ///< keep the batches until the set is part of an update
+};
+
+enum class SetFate : std::uint8_t {
+  applied,   ///< it is, or will be, part of an update
+  stale,     ///< refused: it came too late
+  given_up,  ///< by its replica
+  skipped,   ///< it had values that are not finite
+};
+
+/// The answer to a commit: what became of the set, and the parameters to go on with.
 struct ApplyResult {
+  SetFate fate = SetFate::applied;
   std::uint64_t staleness = 0;  ///< updates between the parameters that were read and this one
   double learning_rate = 0;
   Parameters parameters;
-};
-
-/// A tensor as a checkpoint keeps it: the value of a variable or one of the
-/// optimizer's slots for it.
-struct SavedTensor {
-  std::string variable;
-  std::string slot;  ///< "" for the value itself, "momentum", "average", ...
-  Tensor values;
+  Instructions next;
+  Version step = 0;  ///< the version that the set is part of
 };
 
 /// Everything a shard has, at one version: shared, never written again.
@@ -285,6 +307,18 @@ struct ShardSnapshot {
   std::uint32_t shard = 0;
   Version version = 0;
   std::vector<SavedTensor> tensors;
+};
+
+/// How often each staleness was met.
+struct StalenessCounts {
+  static constexpr std::size_t kMost = 63;  ///< counts this much and more
+  std::vector<std::uint64_t> counts;        ///< by staleness; as long as needed
+
+  void add(std::uint64_t staleness) {
+    const auto at = std::min<std::uint64_t>(staleness, kMost);
+    if (counts.size() <= at) counts.resize(at + 1);
+    ++counts[at];
+  }
 };
 
 struct ShardStatus {
@@ -295,6 +329,72 @@ struct ShardStatus {
   std::uint64_t updates = 0;
   std::int64_t replicas = 0;  ///< that take part
   std::chrono::nanoseconds busy{0};
+  StalenessCounts staleness;  ///< of the sets that were applied
+};
+
+// ---- aggregation -----------------------------------------------------------------------------
+
+/// What a shard tells the coordinator: it has its part of a set.
+struct SetReport {
+  std::uint32_t shard = 0;
+  GradientCommit commit;
+  Code code = Code::ok;    ///< of what is wrong with it
+  std::string fault;       ///< in words; the set does not fit
+  std::string not_finite;  ///< a variable for which something was pushed that is not finite
+};
+
+/// A set that is not part of an update.
+struct Refusal {
+  std::uint32_t replica = 0;
+  std::uint64_t step = 0;
+  SetFate fate = SetFate::stale;
+  std::uint64_t staleness = 0;
+  Code code = Code::ok;  ///< when it is the failure of its replica
+  std::string message = {};
+};
+
+/// What all shards do, in the order of the decisions: then all have the same versions.
+struct RoundDecision {
+  struct Member {
+    std::uint32_t replica = 0;
+    std::uint64_t step = 0;
+    double share = 0;  ///< of its gradient in the update
+    std::uint64_t staleness = 0;
+  };
+  std::vector<Member> members;  ///< in the order in which they are added; empty for no update
+  std::uint64_t updates = 0;    ///< by which the version grows
+  double clip_norm = 0;         ///< tell the norm and wait for the factor; 0 for no clipping
+  std::vector<Refusal> refused;
+  std::vector<std::uint32_t> departed;  ///< replicas whose other sets are forgotten
+  std::vector<std::uint32_t> released;  ///< replicas that get the parameters now, and go on
+  Instructions next;                    ///< for those
+  std::string policy;                   ///< from now on; empty for no change
+};
+
+/// How one replica's sets have fared.
+struct ReplicaStanding {
+  std::uint32_t replica = 0;
+  bool takes_part = false;  ///< still
+  std::uint64_t clock = 0;  ///< steps done
+  StalenessCounts staleness;
+  std::uint64_t stale = 0;    ///< sets that were refused, or given up when told
+  std::uint64_t skipped = 0;  ///< sets with values that are not finite
+  std::uint64_t late = 0;     ///< deadlines missed
+};
+
+/// How the updates of a run were put together.
+struct AggregationStatus {
+  std::string policy;
+  Version version = 0;
+  std::uint64_t updates = 0;  ///< rounds
+  std::uint64_t clipped = 0;  ///< updates that were made smaller
+  std::vector<ReplicaStanding> replicas;
+};
+
+/// Something that goes on well, but that somebody should know of.
+struct TrainingEvent {
+  std::uint64_t step = 0;
+  std::string message;
 };
 
 // ---- training --------------------------------------------------------------------------------
@@ -343,6 +443,7 @@ struct TrainingOutcome {
   std::vector<double> training;    ///< loss and metrics of the last step
   std::vector<double> evaluation;  ///< loss and metrics of the last evaluation; empty for none
   std::string checkpoint;          ///< path of the last one; empty for none
+  AggregationStatus aggregation;
   std::chrono::nanoseconds elapsed{0};
   std::chrono::nanoseconds until_first_step{0};
 };

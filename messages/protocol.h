@@ -47,6 +47,10 @@ CAF_ADD_TYPE_ID(troupe, (troupe::BarrierBatch))
 CAF_ADD_TYPE_ID(troupe, (troupe::BarrierStatus))
 CAF_ADD_TYPE_ID(troupe, (troupe::PeekRequest))
 CAF_ADD_TYPE_ID(troupe, (troupe::PartStatus))
+CAF_ADD_TYPE_ID(troupe, (troupe::SetReport))
+CAF_ADD_TYPE_ID(troupe, (troupe::RoundDecision))
+CAF_ADD_TYPE_ID(troupe, (troupe::AggregationStatus))
+CAF_ADD_TYPE_ID(troupe, (troupe::TrainingEvent))
 
 // At most ten characters in an atom's text.
 CAF_ADD_ATOM(troupe, troupe, next_atom, "next")
@@ -80,6 +84,11 @@ CAF_ADD_ATOM(troupe, troupe, clear_atom, "clear")
 CAF_ADD_ATOM(troupe, troupe, edge_atom, "edge")
 CAF_ADD_ATOM(troupe, troupe, cancel_atom, "cancel")
 CAF_ADD_ATOM(troupe, troupe, expect_atom, "expect")
+CAF_ADD_ATOM(troupe, troupe, ready_atom, "ready")
+CAF_ADD_ATOM(troupe, troupe, decide_atom, "decide")
+CAF_ADD_ATOM(troupe, troupe, norm_atom, "norm")
+CAF_ADD_ATOM(troupe, troupe, give_up_atom, "give_up")
+CAF_ADD_ATOM(troupe, troupe, policy_atom, "policy")
 
 CAF_END_TYPE_ID_BLOCK(troupe)
 
@@ -203,38 +212,69 @@ using Part = EdgeSink::extend<caf::replies_to<load_atom, std::vector<EdgeSink>>:
 
 /// Where replicas get their batches.
 ///   (next, replica) -> batch     out_of_range at the end of the data
+///   (assign, split)              batches from now on are split over the replicas, or not
 ///   (status)        -> status
 using BatchSource = caf::typed_actor<caf::replies_to<next_atom, std::uint32_t>::with<Batch>,
+                                     caf::reacts_to<assign_atom, bool>,
                                      caf::replies_to<status_atom>::with<StageStatus>>;
 
 /// One slice of the model's parameters, with the optimizer that updates them.
 ///   (pull, version known)  -> parameters   without names and values when nothing is newer
 ///   (push, part)                           kept until the commit
-///   (commit, commit)       -> result       once the update is made: at once (asynchronous), or
-///                                          when all replicas of the round have committed
-///   (join, replica)        -> parameters   the sender takes part from now on
+///   (commit, commit)       -> result       once the coordinator lets the replica go on
+///   (join, replica)        -> result       the same; the sender takes part from now on
 ///   (leave, replica)       -> ok           it does not any more; so does its death
+///   (decide, decision)                     of the coordinator
+///   (norm, factor)                         of the coordinator: the decision in hand is carried
+///                                          out with gradients multiplied by this
 ///   (snapshot)             -> snapshot
 ///   (restore, snapshot)    -> ok           invalid_argument when it does not fit
 ///   (status)               -> status
-using Shard = caf::typed_actor<caf::replies_to<pull_atom, Version>::with<Parameters>,
-                               caf::reacts_to<push_atom, GradientPart>,
-                               caf::replies_to<commit_atom, GradientCommit>::with<ApplyResult>,
-                               caf::replies_to<join_atom, std::uint32_t>::with<Parameters>,
-                               caf::replies_to<leave_atom, std::uint32_t>::with<caf::ok_atom>,
-                               caf::replies_to<snapshot_atom>::with<ShardSnapshot>,
-                               caf::replies_to<restore_atom, ShardSnapshot>::with<caf::ok_atom>,
-                               caf::replies_to<status_atom>::with<ShardStatus>>;
+using Shard =
+    caf::typed_actor<caf::replies_to<pull_atom, Version>::with<Parameters>,
+                     caf::reacts_to<push_atom, GradientPart>,
+                     caf::replies_to<commit_atom, GradientCommit>::with<ApplyResult>,
+                     caf::replies_to<join_atom, std::uint32_t>::with<ApplyResult>,
+                     caf::replies_to<leave_atom, std::uint32_t>::with<caf::ok_atom>,
+                     caf::reacts_to<decide_atom, RoundDecision>, caf::reacts_to<norm_atom, double>,
+                     caf::replies_to<snapshot_atom>::with<ShardSnapshot>,
+                     caf::replies_to<restore_atom, ShardSnapshot>::with<caf::ok_atom>,
+                     caf::replies_to<status_atom>::with<ShardStatus>>;
 
 /// Pulls parameters, computes gradients of batches on its device, pushes them to the shards.
 ///   (start) -> steps      when the data have ended, the steps are done or it was stopped;
 ///                         the failure when there was one
 ///   (stop)  -> ok         after the step that it is in
+///   (give_up, version)    what it computes from older parameters will be refused
 ///   (status) -> status    input is the batches, output the shards' answers
 using Replica = caf::typed_actor<caf::replies_to<start_atom>::with<std::uint64_t>,
                                  caf::replies_to<stop_atom>::with<caf::ok_atom>,
+                                 caf::reacts_to<give_up_atom, Version>,
                                  caf::replies_to<status_atom>::with<StageStatus>,
                                  caf::reacts_to<output_atom, std::uint64_t, std::uint32_t, Tensor>>;
+
+/// Decides for all shards of a run what each update is made of. All but (policy) and
+/// (status) come from shards; the first number is the shard's.
+///   (attach, shard, handle, version)    its parameters have had so many updates
+///   (join, shard, replica, handle)      the replica has joined there
+///   (leave, shard, replica, address)    the replica has left there
+///   (ready, report)                     the shard has a whole set
+///   (norm, shard, sum)                  sum of the squares of its part of an update
+///   (assign, source)                    it is told whether batches are to be split, when that
+///                                       changes
+///   (policy, text) -> ok                another one rules from now on: at the end of a round
+///                                       all replicas wait until it does; invalid_argument or
+///                                       not_found for one that there is not
+///   (status)       -> status
+using Coordinator =
+    caf::typed_actor<caf::reacts_to<attach_atom, std::uint32_t, Shard, Version>,
+                     caf::reacts_to<assign_atom, BatchSource>,
+                     caf::reacts_to<join_atom, std::uint32_t, std::uint32_t, Replica>,
+                     caf::reacts_to<leave_atom, std::uint32_t, std::uint32_t, caf::actor_addr>,
+                     caf::reacts_to<ready_atom, SetReport>,
+                     caf::reacts_to<norm_atom, std::uint32_t, double>,
+                     caf::replies_to<policy_atom, std::string>::with<caf::ok_atom>,
+                     caf::replies_to<status_atom>::with<AggregationStatus>>;
 
 /// Computes loss and metrics of a fixed set of examples with the newest parameters.
 ///   (run) -> result
@@ -249,9 +289,10 @@ using SnapshotSink = caf::typed_actor<caf::reacts_to<snapshot_atom, ShardSnapsho
 using Checkpointer = SnapshotSink::extend<
     caf::replies_to<save_atom, std::vector<ShardSnapshot>>::with<SavedCheckpoint>>;
 
-/// Hears about every step and every checkpoint of a training run.
+/// Hears about every step, every checkpoint and every event of a training run.
 using TrainingListener = caf::typed_actor<caf::reacts_to<report_atom, StepReport>,
-                                          caf::reacts_to<report_atom, SavedCheckpoint>>;
+                                          caf::reacts_to<report_atom, SavedCheckpoint>,
+                                          caf::reacts_to<report_atom, TrainingEvent>>;
 
 /// Keeps what was reported where people can look at it (TensorBoard).
 ///   (report, step)         one way
@@ -293,5 +334,6 @@ CAF_ADD_TYPE_ID(troupe_handles, (troupe::EdgeSink))
 CAF_ADD_TYPE_ID(troupe_handles, (std::vector<troupe::EdgeSink>))
 CAF_ADD_TYPE_ID(troupe_handles, (troupe::Part))
 CAF_ADD_TYPE_ID(troupe_handles, (troupe::Producer))
+CAF_ADD_TYPE_ID(troupe_handles, (troupe::Coordinator))
 
 CAF_END_TYPE_ID_BLOCK(troupe_handles)

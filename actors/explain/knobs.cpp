@@ -27,7 +27,7 @@ Names names_of(Knob knob) {
     case Knob::shards:
       return {"--shards", "TrainingOptions::shards"};
     case Knob::asynchronous:
-      return {"--async", "TrainingOptions::synchronous = false"};
+      return {"--async", "TrainingOptions::aggregation.policy = \"async\""};
     case Knob::inter_op:
       return {"--inter-op", "ThreadBudget::inter_op"};
     case Knob::intra_op:

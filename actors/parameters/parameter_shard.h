@@ -1,10 +1,11 @@
 #pragma once
 
-#include <caf/response_promise.hpp>
 #include <caf/typed_response_promise.hpp>
+#include <map>
 #include <memory>
 #include <optional>
-#include <unordered_map>
+#include <string>
+#include <vector>
 
 #include "troupe/actors/parameters/parameter_store.h"
 #include "troupe/messages/protocol.h"
@@ -19,44 +20,55 @@ struct ShardOptions {
   std::vector<ShardVariable> variables;
   OptimizerConfig optimizer;
   Schedule schedule;
-  bool synchronous = true;     ///< wait for all replicas that take part, then update once
-  bool deterministic = false;  ///< add gradients in GradientCommit::order, not in order of arrival
-  double average_decay = 0;    ///< of the moving average of weights; 0 for none
-  std::uint64_t snapshot_every = 0;  ///< versions between snapshots for `checkpointer`; 0 for none
+  Coordinator coordinator;           ///< decides what is applied when
+  std::string policy = "sync";       ///< how gradients are put together; as the coordinator's
+  bool look_for_nan = true;          ///< tell the coordinator of values that are not finite
+  double average_decay = 0;          ///< of the moving average of weights; 0 for none
+  std::uint64_t snapshot_every = 0;  ///< versions between snapshots for the sink; 0 for none
   std::shared_ptr<IntraOp> threads;  ///< for large updates; empty for the actor's own thread only
 };
 
 struct ShardState {
   static constexpr const char* name = "troupe.shard";
 
+  struct Set {
+    std::optional<GradientCommit> commit;  ///< once it is whole
+    std::vector<GradientPart> parts;
+  };
   struct Member {
     caf::actor_addr address;
-    std::uint64_t last_step = 0;  ///< applied
-    bool has_step = false;
-    std::vector<GradientPart> pending;
-    std::optional<GradientCommit> commit;
+    std::uint64_t last_step = 0;        ///< that was decided on
+    std::map<std::uint64_t, Set> sets;  ///< by step
+    /// Of the replica that waits to go on.
     caf::typed_response_promise<ApplyResult> promise;
-    std::uint64_t arrival = 0;
+    bool joins = false;  ///< and does not know the names yet
+    ApplyResult result;  ///< what it will be told
+    bool left = false;   ///< only its whole sets still count
   };
 
   std::string title;
   std::unique_ptr<ParameterStore> store;
+  std::unique_ptr<AggregationPolicy> policy;
   std::map<std::uint32_t, Member> members;  ///< by replica
-  std::uint64_t arrivals = 0;
+  std::optional<RoundDecision> decision;    ///< that waits for the norm of all shards
+  CombinedGradients combined;               ///< of it
+  caf::error failure;                       ///< of it
+  Instructions instructions;
   std::uint64_t pulls = 0;
   std::uint64_t updates = 0;
+  StalenessCounts staleness;
   double learning_rate = 0;
   std::chrono::nanoseconds busy{0};
 };
 
-/// Owns some variables of a model: answers pulls with shared snapshots, collects
-/// what replicas push and updates when a round is complete.
+/// Owns some variables of a model: answers pulls with shared snapshots, collects what
+/// replicas push, and updates when the coordinator says so.
 ///
-/// Synchronous: a round is complete when every replica that takes part has
-/// committed; one that leaves or dies no longer counts. Each replica is answered
-/// with the parameters after the update. Asynchronous: every commit is a round.
-/// A commit that is repeated is answered, not applied again. A push that does not
-/// fit, or a value that is not finite in an update, is the failure of its replica.
+/// It reports every whole set to the coordinator and does what that decides, in the order
+/// in which it decides. A replica that has committed or joined is answered, with the
+/// parameters as they are then, when the coordinator lets it go on. A commit that is
+/// repeated is answered, not applied again. A set that does not fit is the failure of its
+/// replica.
 Shard::behavior_type parameter_shard(Shard::stateful_pointer<ShardState> self, ShardOptions options,
                                      SnapshotSink sink);
 

@@ -4,89 +4,94 @@
 #include <numeric>
 #include <utility>
 
-#include "troupe/ops/dispatch.h"
+#include "troupe/actors/aggregation/builtin_policies.h"
+#include "troupe/actors/aggregation/weighted_sum.h"
 #include "troupe/ops/optim/ema.h"
 
 namespace troupe {
 namespace {
 
-/// out = sum of weight[i] * parts[i], in order.
-Tensor weighted_sum(const std::vector<const GradientPart*>& parts,
-                    const std::vector<double>& weights, IntraOp& intra) {
-  auto sum = Tensor::uninitialized(parts[0]->values.dtype(), parts[0]->values.shape());
-  dispatch_floating(sum.dtype(), "gradient", [&]<class T>() {
-    auto* out = sum.write<T>().data();
-    constexpr double kCyclesPerValue = 1;
-    intra.parallel_for(sum.size(), kCyclesPerValue * static_cast<double>(parts.size()),
-                       [&](std::int64_t begin, std::int64_t end) {
-                         for (std::size_t p = 0; p < parts.size(); ++p) {
-                           const auto* in = parts[p]->values.read<T>().data();
-                           const auto scale = static_cast<T>(weights[p]);
-                           if (p == 0)
-                             for (auto i = begin; i < end; ++i) out[i] = scale * in[i];
-                           else
-                             for (auto i = begin; i < end; ++i) out[i] += scale * in[i];
-                         }
-                       });
-  });
-  return sum;
+/// What was pushed for one variable, by kind, in the order of the sets.
+struct Pushed {
+  TensorList values, indices;
+  std::vector<double> shares;
+
+  void add(const GradientPart& part, double share) {
+    values.push_back(part.values);
+    if (part.kind == PartKind::sparse_gradient) indices.push_back(part.indices);
+    shares.push_back(share);
+  }
+};
+
+/// The same by kind of part.
+struct PushedParts {
+  Pushed gradients, sparse;
+  std::vector<Pushed> assigned;  ///< the value, then the slots; empty for none
+};
+
+/// The mean of what replicas assign; the first where there is no mean.
+Tensor assigned_value(const Pushed& pushed, IntraOp& intra) {
+  if (pushed.values.size() == 1 || !is_floating(pushed.values[0].dtype())) return pushed.values[0];
+  auto shares = pushed.shares;
+  const double total = std::accumulate(shares.begin(), shares.end(), 0.0);
+  for (auto& share : shares) share /= total;
+  return weighted_sum(pushed.values, shares, intra);
 }
 
-/// Rows of all parts one below the other, each scaled by the weight of its part.
-Tensor stacked_rows(const std::vector<const GradientPart*>& parts,
-                    const std::vector<double>& weights) {
-  std::int64_t rows = 0;
-  for (const auto* part : parts) rows += part->values.shape()[0];
-  auto shape = parts[0]->values.shape();
-  shape.set(0, rows);
-  auto all = Tensor::uninitialized(parts[0]->values.dtype(), shape);
-  dispatch_floating(all.dtype(), "gradient", [&]<class T>() {
-    auto* out = all.write<T>().data();
-    for (std::size_t p = 0; p < parts.size(); ++p)
-      for (const auto value : parts[p]->values.template read<T>())
-        *out++ = static_cast<T>(weights[p]) * value;
-  });
-  return all;
+CombinedGradients::OfVariable combine_parts(const PushedParts& pushed,
+                                            const AggregationPolicy& policy, IntraOp& intra) {
+  CombinedGradients::OfVariable v;
+  const auto& [gradients, sparse, all_assigned] = pushed;
+  if (!gradients.values.empty())
+    v.gradient = policy.reduce(gradients.values, gradients.shares, intra);
+  if (!sparse.values.empty()) {
+    v.indices = stacked_indices(sparse.indices);
+    v.rows = stacked_rows(sparse.values, sparse.shares);
+  }
+  for (const auto& assigned : all_assigned)
+    v.assigned.push_back(assigned.values.empty() ? Tensor() : assigned_value(assigned, intra));
+  return v;
 }
 
-Tensor stacked_indices(const std::vector<const GradientPart*>& parts) {
-  std::vector<std::int64_t> all;
-  for (const auto* part : parts)
-    for (std::int64_t i = 0; i < part->indices.size(); ++i)
-      all.push_back(static_cast<std::int64_t>(part->indices.at(i)));
-  return Tensor::of<std::int64_t>({static_cast<std::int64_t>(all.size())}, all);
+/// The parts of all sets by variable. `slots` are the names of the optimizer's.
+std::vector<PushedParts> parts_by_variable(
+    const std::vector<GradientSet>& sets, const std::unordered_map<std::string, std::size_t>& index,
+    const std::vector<std::string>& slots) {
+  std::vector<PushedParts> pushed(index.size());
+  for (const auto& set : sets)
+    for (const auto& part : set.parts) {
+      auto& of = pushed[index.at(part.variable)];
+      if (part.kind == PartKind::gradient) {
+        of.gradients.add(part, set.share);
+      } else if (part.kind == PartKind::sparse_gradient) {
+        of.sparse.add(part, set.share);
+      } else {
+        const auto slot = std::find(slots.begin(), slots.end(), part.slot) - slots.begin();
+        of.assigned.resize(1 + slots.size());
+        of.assigned[part.slot.empty() ? 0 : static_cast<std::size_t>(1 + slot)].add(part,
+                                                                                    set.share);
+      }
+    }
+  return pushed;
 }
 
 }  // namespace
 
-// ---- what one step brings for one variable ---------------------------------------------------
+// ---- what one update brings ------------------------------------------------------------------
 
-double ParameterStore::Weighted::total() const {
-  return std::accumulate(weights.begin(), weights.end(), 0.0);
+double CombinedGradients::squared_norm(IntraOp& intra) const {
+  double total = 0;
+  for (const auto& v : variables)
+    for (const auto* tensor : {&v.gradient, &v.rows})
+      if (tensor->size() > 0) total += troupe::squared_norm(*tensor, intra);
+  return total;
 }
 
-std::vector<double> ParameterStore::Weighted::shares(double total) const {
-  auto shares = weights;
-  for (auto& share : shares) share /= total;
-  return shares;
-}
-
-Tensor ParameterStore::Weighted::mean(double total, IntraOp& intra) const {
-  if (parts.size() == 1 && weights[0] == total) return parts[0]->values;
-  return weighted_sum(parts, shares(total), intra);
-}
-
-std::pair<Tensor, Tensor> ParameterStore::Weighted::mean_rows(double total) const {
-  if (parts.size() == 1 && weights[0] == total) return {parts[0]->indices, parts[0]->values};
-  return {stacked_indices(parts), stacked_rows(parts, shares(total))};
-}
-
-void ParameterStore::Pushed::add(const GradientPart& part, double weight) {
-  auto& list = part.kind == PartKind::gradient          ? gradients
-               : part.kind == PartKind::sparse_gradient ? sparse
-                                                        : assigned;
-  list.parts.push_back(&part);
-  list.weights.push_back(weight);
+void CombinedGradients::scale(double factor, IntraOp& intra) {
+  if (factor == 1) return;
+  for (auto& v : variables)
+    for (auto* tensor : {&v.gradient, &v.rows})
+      if (tensor->size() > 0) *tensor = weighted_sum({*tensor}, {factor}, intra);
 }
 
 // ---- the store -------------------------------------------------------------------------------
@@ -123,12 +128,15 @@ std::uint64_t ParameterStore::bytes() const {
   return total;
 }
 
-Parameters ParameterStore::parameters(bool with_names) const {
+Parameters ParameterStore::parameters(bool with_names, bool with_slots) const {
   Parameters result;
+  const auto slots = optimizer_.slot_names();
   result.version = version_;
   for (const auto& entry : entries_) {
     if (with_names) result.names.push_back(entry.name);
     result.values.push_back(entry.value);
+    for (std::size_t i = 0; with_slots && i < entry.slots.size(); ++i)
+      result.slots.push_back({entry.name, slots.at(i), entry.slots[i]});
   }
   return result;
 }
@@ -138,7 +146,14 @@ void ParameterStore::check(const GradientPart& part) const {
   const auto found = index_.find(part.variable);
   if (found == index_.end())
     fail(Code::invalid_argument, where, ": there is no variable '", part.variable, "' here");
-  const auto& value = entries_[found->second].value;
+  const auto& entry = entries_[found->second];
+  const auto& value = entry.value;
+  if (!part.slot.empty()) {
+    const auto slots = optimizer_.slot_names();
+    if (entry.slots.empty() || std::find(slots.begin(), slots.end(), part.slot) == slots.end())
+      fail(Code::invalid_argument, where, ": variable '", part.variable, "' has no slot '",
+           part.slot, "'");
+  }
   if (part.values.dtype() != value.dtype())
     fail(Code::invalid_argument, where, ": variable '", part.variable, "' is ", value.dtype(),
          ", but what was pushed is ", part.values.dtype());
@@ -161,38 +176,50 @@ void ParameterStore::check(const GradientPart& part) const {
   }
 }
 
-double ParameterStore::apply(const std::vector<GradientSet>& sets, IntraOp& intra) {
+CombinedGradients ParameterStore::combine(const std::vector<GradientSet>& sets,
+                                          const AggregationPolicy& policy, IntraOp& intra) const {
+  CombinedGradients combined;
+  for (const auto& parts : parts_by_variable(sets, index_, optimizer_.slot_names()))
+    combined.variables.push_back(combine_parts(parts, policy, intra));
+  return combined;
+}
+
+double ParameterStore::apply(const std::vector<GradientSet>& sets, const AggregationPolicy& policy,
+                             std::uint64_t updates, IntraOp& intra) {
   const double learning_rate = schedule_.at(static_cast<std::int64_t>(version_));
-  double total = 0;
-  std::vector<Pushed> pushed(entries_.size());
-  for (const auto& set : sets) {
-    const double weight = set.commit.weight;
-    if (!(weight > 0)) continue;
-    total += weight;
-    for (const auto& part : set.parts) pushed[index_.at(part.variable)].add(part, weight);
-  }
-  if (total == 0) return learning_rate;
+  const auto parts = parts_by_variable(sets, index_, optimizer_.slot_names());
   for (std::size_t i = 0; i < entries_.size(); ++i)
-    update(entries_[i], pushed[i], total, learning_rate, intra);
-  ++version_;
+    update(entries_[i], combine_parts(parts[i], policy, intra), learning_rate, intra);
+  version_ += updates;
   return learning_rate;
 }
 
-void ParameterStore::update(Entry& entry, const Pushed& pushed, double total, double learning_rate,
+double ParameterStore::apply(CombinedGradients combined, IntraOp& intra) {
+  const double learning_rate = schedule_.at(static_cast<std::int64_t>(version_));
+  for (std::size_t i = 0; i < entries_.size(); ++i)
+    update(entries_[i], std::move(combined.variables[i]), learning_rate, intra);
+  version_ += combined.updates;
+  return learning_rate;
+}
+
+double ParameterStore::apply(const std::vector<GradientSet>& sets, IntraOp& intra) {
+  return apply(sets, SyncPolicy(), 1, intra);
+}
+
+void ParameterStore::update(Entry& entry, CombinedGradients::OfVariable given, double learning_rate,
                             IntraOp& intra) {
   const auto step = static_cast<std::int64_t>(version_);
-  const auto& [gradients, sparse, assigned] = pushed;
-  if (!assigned.parts.empty()) {
-    const bool first = assigned.parts.size() == 1 || !is_floating(entry.value.dtype());
-    entry.value = first ? assigned.parts[0]->values : assigned.mean(assigned.total(), intra);
+  if (!given.assigned.empty()) {
+    const auto is_given = [](const Tensor& t) { return t.size() > 0; };
+    if (is_given(given.assigned[0])) entry.value = std::move(given.assigned[0]);
+    for (std::size_t s = 0; s < entry.slots.size(); ++s)
+      if (is_given(given.assigned[1 + s])) entry.slots[s] = std::move(given.assigned[1 + s]);
   }
-  if (!gradients.parts.empty())
-    optimizer_.apply(entry.value, entry.slots, gradients.mean(total, intra), learning_rate, step,
-                     intra);
-  if (!sparse.parts.empty()) {
-    const auto [indices, rows] = sparse.mean_rows(total);
-    optimizer_.apply_sparse(entry.value, entry.slots, indices, rows, learning_rate, step, intra);
-  }
+  if (given.gradient.size() > 0)
+    optimizer_.apply(entry.value, entry.slots, given.gradient, learning_rate, step, intra);
+  if (given.indices.size() > 0)
+    optimizer_.apply_sparse(entry.value, entry.slots, given.indices, given.rows, learning_rate,
+                            step, intra);
   if (average_decay_ > 0 && entry.trainable)
     update_average(entry.average, entry.value, average_decay(average_decay_, step), intra);
 }

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "troupe/actors/aggregation/policy.h"
 #include "troupe/messages/payloads.h"
 #include "troupe/ops/optim/optimizer.h"
 #include "troupe/ops/optim/schedule.h"
@@ -23,6 +24,23 @@ struct ShardVariable {
 struct GradientSet {
   GradientCommit commit;
   std::vector<GradientPart> parts;
+  double share = 1;  ///< of its gradients in the update
+};
+
+/// Gradients of several sets as those of one update.
+struct CombinedGradients {
+  struct OfVariable {
+    Tensor gradient;       ///< empty for none
+    Tensor indices, rows;  ///< of a sparse gradient; empty for none
+    TensorList assigned;   ///< new value and slots, empty tensors where there is none; or none
+  };
+  std::vector<OfVariable> variables;  ///< as in the store
+  std::uint64_t updates = 1;          ///< by which the version grows
+
+  /// The sum of the squares of all gradients. Rows of a sparse one count as they are, also
+  /// those of one index.
+  double squared_norm(IntraOp& intra) const;
+  void scale(double factor, IntraOp& intra);
 };
 
 /// Values of variables, the optimizer's slots for them and a version that counts
@@ -43,16 +61,24 @@ class ParameterStore {
   std::uint64_t bytes() const;
 
   /// All values, in the order of the variables; without names when `with_names` is false.
-  Parameters parameters(bool with_names) const;
+  /// With `with_slots` also the optimizer's slots.
+  Parameters parameters(bool with_names, bool with_slots = false) const;
 
   /// Throws invalid_argument, naming variable and replica, when a part does not
   /// fit: unknown variable, other dtype or shape.
   void check(const GradientPart& part) const;
 
-  /// One update with the mean of the sets' gradients, weighted by their examples,
-  /// added in the order of the vector; a variable that a set does not mention
-  /// counts as zero there. Returns the learning rate that was used. No set with
-  /// examples: nothing happens, the version stays.
+  /// The sets' gradients put together by the policy, added in the order of the vector; a
+  /// variable that a set does not mention counts as zero there. Assigned values are means
+  /// weighted by the shares.
+  CombinedGradients combine(const std::vector<GradientSet>& sets, const AggregationPolicy& policy,
+                            IntraOp& intra) const;
+  /// One update. Returns the learning rate that was used.
+  double apply(CombinedGradients combined, IntraOp& intra);
+  /// Both in one go, variable by variable; the version grows by `updates`.
+  double apply(const std::vector<GradientSet>& sets, const AggregationPolicy& policy,
+               std::uint64_t updates, IntraOp& intra);
+  /// The same for one update of one's own: the sum weighted by the shares.
   double apply(const std::vector<GradientSet>& sets, IntraOp& intra);
 
   ShardSnapshot snapshot(std::uint32_t shard) const;
@@ -68,24 +94,7 @@ class ParameterStore {
     std::vector<Tensor> slots;
     Tensor average;
   };
-  /// Parts of several replicas, each with its number of examples.
-  struct Weighted {
-    std::vector<const GradientPart*> parts;
-    std::vector<double> weights;
-
-    double total() const;
-    std::vector<double> shares(double total) const;
-    /// The sum of weight / total times values, in order.
-    Tensor mean(double total, IntraOp& intra) const;
-    /// The same for rows: their indices, and the rows one below the other.
-    std::pair<Tensor, Tensor> mean_rows(double total) const;
-  };
-  /// What was pushed for one variable.
-  struct Pushed {
-    Weighted gradients, sparse, assigned;
-    void add(const GradientPart& part, double weight);
-  };
-  void update(Entry& entry, const Pushed& pushed, double total, double learning_rate,
+  void update(Entry& entry, CombinedGradients::OfVariable given, double learning_rate,
               IntraOp& intra);
 
   std::string name_;

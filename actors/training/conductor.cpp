@@ -90,6 +90,12 @@ void tick(Self self, const OptionsPtr& options) {
 
 // ---- the ending ------------------------------------------------------------------------------
 
+void tell_outcome(Self self, const OptionsPtr& options) {
+  auto& s = self->state;
+  tell_progress(self, options, true);
+  s.outcome_promise.deliver(s.outcome);
+}
+
 void end(Self self, const OptionsPtr& options) {
   auto& s = self->state;
   if (s.over) return;
@@ -97,8 +103,14 @@ void end(Self self, const OptionsPtr& options) {
   s.outcome.elapsed = Clock::now() - s.begun;
   s.outcome.training = s.progress.training;
   s.outcome.evaluation = s.progress.evaluation;
-  tell_progress(self, options, true);
-  s.outcome_promise.deliver(s.outcome);
+  if (!options->coordinator) return tell_outcome(self, options);
+  self->request(options->coordinator, options->patience, status_atom_v)
+      .then(
+          [self, options](AggregationStatus& status) {
+            self->state.outcome.aggregation = std::move(status);
+            tell_outcome(self, options);
+          },
+          [self, options](caf::error&) { tell_outcome(self, options); });  // it is why it ended
 }
 
 void stop_replicas(const OptionsPtr& options) {
@@ -247,9 +259,11 @@ void complete_first_step(Self self, const OptionsPtr& options) {
     s.progress.training = report.values;
     if (options->summaries) self->send(options->summaries, report_atom_v, report);
   }
-  s.progress.step = std::max(s.progress.step, step);
-  if (options->evaluator && options->evaluate_every > 0 && step % options->evaluate_every == 0)
-    evaluate(self, options, step);
+  // Updates may count several steps: what falls due between two of them is due.
+  const auto before = std::exchange(s.progress.step, std::max(s.progress.step, step));
+  const auto every = options->evaluate_every;
+  if (options->evaluator && every > 0 && s.progress.step / every != before / every)
+    evaluate(self, options, s.progress.step);
 }
 
 void take_report(Self self, const OptionsPtr& options, const StepReport& report) {
@@ -349,6 +363,10 @@ Conductor::behavior_type conductor(Self self, OptionsPtr options) {
       [self](report_atom, const SavedCheckpoint& saved) {
         self->state.outcome.checkpoint = saved.path;
         self->state.progress.checkpoint = saved.path;
+      },
+      [self, options](report_atom, const TrainingEvent& event) {
+        if (options->events && !self->state.over)
+          options->events(text("step ", event.step, ": ", event.message));
       },
       [self, options](start_atom) -> caf::result<TrainingOutcome> {
         auto& s = self->state;

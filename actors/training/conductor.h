@@ -19,6 +19,7 @@ struct ConductorOptions {
   std::vector<std::pair<std::string, Decoder>> evaluation_decoders;
   std::vector<std::pair<std::string, Replica>> replicas;
   std::vector<Shard> shards;
+  Coordinator coordinator;  ///< for the summary at the end; may be none
   std::vector<std::pair<std::string, caf::actor>> watched;  ///< whose death ends the run
   Queue examples;                                           ///< for the fill level
   Evaluator evaluator;                                      ///< may be none
@@ -33,6 +34,7 @@ struct ConductorOptions {
   std::int64_t total_examples = 0;  ///< 0 when it is not known
   std::int64_t epoch_examples = 0;
   ProgressListener progress;
+  EventListener events;
   std::chrono::milliseconds interval{1000};   ///< between reports of progress
   std::chrono::milliseconds patience{30000};  ///< for everybody to stop
 };

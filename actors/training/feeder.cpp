@@ -25,7 +25,7 @@ Batch share(const Batch& batch, std::uint32_t index, std::uint32_t count) {
 
 void hand_out(Self self, const FeederOptions& options, const Batch& batch) {
   auto& s = self->state;
-  if (!options.split) {
+  if (!s.split) {
     const auto first = s.waiting.begin();
     auto promise = std::move(first->second);
     s.waiting.erase(first);
@@ -76,6 +76,7 @@ void ask(Self self, const FeederOptions& options) {
 }  // namespace
 
 BatchSource::behavior_type feeder(Self self, FeederOptions options) {
+  self->state.split = options.split;
   return {
       [self, options](next_atom, std::uint32_t replica) -> caf::result<Batch> {
         auto& s = self->state;
@@ -93,6 +94,7 @@ BatchSource::behavior_type feeder(Self self, FeederOptions options) {
         ask(self, options);
         return promise;
       },
+      [self](assign_atom, bool split) { self->state.split = split; },
       [self](status_atom) { return self->state.clock.read(); },
   };
 }

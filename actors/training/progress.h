@@ -29,6 +29,9 @@ struct Progress {
 };
 using ProgressListener = std::function<void(const Progress&)>;
 
+/// Hears of what goes on well, but should be known: "step 17: replica 2 has kept ...".
+using EventListener = std::function<void(const std::string&)>;
+
 /// CPU time of this process so far, user and system, all threads.
 std::chrono::nanoseconds process_cpu_time();
 

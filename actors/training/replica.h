@@ -3,10 +3,14 @@
 #include <caf/typed_response_promise.hpp>
 #include <chrono>
 #include <deque>
+#include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "troupe/actors/training/fragments.h"
+#include "troupe/actors/training/gradient_accumulator.h"
+#include "troupe/actors/training/local_parameters.h"
 #include "troupe/messages/protocol.h"
 #include "troupe/messages/stage_clock.h"
 
@@ -19,9 +23,12 @@ struct ReplicaOptions {
   Device device;
   std::vector<Shard> shards;
   TrainingListener listener;
-  std::uint64_t seed = 0;       ///< of dropout and the like: mixed with the number of the batch
-  std::uint64_t max_steps = 0;  ///< stop when the parameters have had so many updates; 0 for never
-  std::size_t prefetch = 1;     ///< batches that are here before they are needed
+  std::uint64_t seed = 0;    ///< of dropout and the like: mixed with the number of the batch
+  std::size_t prefetch = 1;  ///< batches that are here before they are needed
+  /// For steps on parameters of its own, as the shards have them.
+  OptimizerConfig optimizer;
+  Schedule learning_rate = 0.01;
+  double clip_norm = 0;
 };
 
 struct ReplicaState {
@@ -38,35 +45,57 @@ struct ReplicaState {
 
   // Parameters as fed: position of the values of each shard among the fragment's variables.
   std::vector<std::vector<std::int64_t>> feed_of;
+  std::map<std::string, std::size_t> shard_of;  ///< by variable
   std::vector<std::size_t> shard_of_part;
   TensorList parameters;
+  std::vector<SavedTensor> slots;
   std::vector<Version> versions;
   std::size_t missing_parameters = 0;
+  Instructions instructions;
+  std::optional<LocalParameters> local;
 
   std::deque<Batch> next;  ///< fetched ahead
   bool asked = false;
   Clock::time_point idle_since;
 
-  // The step in progress.
+  // The gradient set in progress: one step, of one batch or several.
+  bool in_set = false;
+  std::uint64_t steps = 0;    ///< own count, from 1; part of every push
+  std::uint64_t order = 0;    ///< of its first batch
+  std::uint32_t batches = 0;  ///< begun
+  std::int64_t rows = 0;      ///< of all of them
+  std::vector<Batch> kept;    ///< to be computed again if the set is refused
+  GradientAccumulator accumulated;
+  std::optional<CombinedValues> values;
+  bool committed = false;
+  std::size_t commits = 0;  ///< answers that are missing
+  ApplyResult result;
+  StepReport report;
+  Clock::time_point set_begun;
+  Clock::time_point commit_begun;
+
+  // The batch that the device computes.
   bool computing = false;
-  std::uint64_t steps = 0;  ///< own count, from 1; part of every push
-  std::uint64_t order = 0;
-  std::int64_t rows = 0;
+  std::uint64_t runs = 0;  ///< tells outputs of this run from those of others
+  std::int64_t batch_rows = 0;
   std::size_t outputs = 0;  ///< streamed outputs that have arrived
   std::optional<TensorList> fetches;
-  TensorList sparse_rows;   ///< waiting for their indices, by part
-  std::size_t commits = 0;  ///< answers that are missing
-  StepReport report;
-  Clock::time_point step_begun;
-  Clock::time_point commit_begun;
+  TensorList sparse_rows;                 ///< waiting for their indices, by part
+  std::vector<GradientPart> local_parts;  ///< for the step on its own parameters
   StageClock clock;
 };
 
-/// Trains: pulls parameters once, then for each batch computes the gradients on
-/// its device, pushes every gradient to its variable's shard as soon as
-/// back-propagation has produced it, commits, and goes on with the parameters
-/// that the commits answer. The next batches are fetched while this one is computed.
-/// A batch of no rows takes part in the round without a gradient.
+/// Trains: joins the shards, then for each batch computes the gradients on its device,
+/// pushes every gradient to its variable's shard as soon as back-propagation has produced
+/// it, commits, and goes on with the parameters that the commits answer. The next batches
+/// are fetched while this one is computed. A batch of no rows takes part in the round
+/// without a gradient.
+///
+/// What it does between two commits the answers say: one batch, several whose gradients
+/// are added up first, or several steps on parameters of its own, which are pushed then.
+/// A set that was refused because it came too late, or that the replica was told to give
+/// up, is no failure: its batches are computed again with the newest parameters. A
+/// device that is still at work on it ends that run first, for nothing.
 Replica::behavior_type replica(Replica::stateful_pointer<ReplicaState> self,
                                ReplicaOptions options);
 

@@ -2,11 +2,15 @@
 
 #include <algorithm>
 #include <caf/all.hpp>
+#include <cmath>
 #include <filesystem>
 #include <sstream>
 
 #include <unistd.h>
 
+#include "troupe/actors/aggregation/coordinator.h"
+#include "troupe/actors/aggregation/policy_catalog.h"
+#include "troupe/actors/aggregation/rounds.h"
 #include "troupe/actors/checkpoint/checkpoint.h"
 #include "troupe/actors/checkpoint/checkpoint_directory.h"
 #include "troupe/actors/checkpoint/checkpointer.h"
@@ -45,6 +49,25 @@ void check(const TrainingOptions& o) {
          "checkpoints.every and checkpoints.resume need a checkpoints.directory");
   if (o.evaluation.stop_below && !o.evaluation.data)
     fail(Code::invalid_argument, "evaluation.stop_below needs evaluation.data");
+  const auto& a = o.aggregation;
+  if (a.accumulate < 1)
+    fail(Code::invalid_argument, "aggregation.accumulate must be at least 1, but is 0");
+  if (!(a.clip_norm >= 0) || std::isinf(a.clip_norm))
+    fail(Code::invalid_argument, "aggregation.clip_norm must be at least 0, but is ", a.clip_norm);
+  if (o.deterministic && a.leave_out_late)
+    fail(Code::invalid_argument,
+         "which replicas are late depends on timing: "
+         "aggregation.leave_out_late cannot be deterministic");
+}
+
+/// Complains about a policy that the run cannot have.
+void check_policy(const TrainingOptions& o, const std::string& policy) {
+  RoundsOptions rounds;
+  rounds.policy = policy;
+  rounds.replicas = static_cast<std::size_t>(o.replicas);
+  rounds.deterministic = o.deterministic;
+  rounds.accumulate = o.aggregation.accumulate;
+  Rounds{rounds};
 }
 
 /// A run that needs more memory than there is would only fail later, and worse.
@@ -104,8 +127,9 @@ struct Training::Running {
 Training::Training(const ModelFunction& model, Batches data, TrainingOptions options)
     : options_(std::move(options)), data_(std::move(data)), plan_(std::make_unique<Plan>()) {
   check(options_);
+  check_policy(options_, options_.aggregation.policy);
   if (options_.deterministic) data_ = data_.in_order();
-  check_memory(data_.memory_bound(options_.replicas));
+  check_memory(memory_bound());
   plan_->model = model(true);
   check_fit(plan_->model, data_, "training");
   const auto variables = plan_->model.graph->variables();
@@ -136,15 +160,28 @@ Training::Training(const ModelFunction& model, Batches data, TrainingOptions opt
 
 Training::~Training() { stop(options_.patience); }
 
+std::uint64_t Training::memory_bound() const {
+  // Batches of a set that may have to be computed again are kept until it is applied.
+  const auto kept = static_cast<std::int64_t>(options_.aggregation.accumulate) - 1;
+  return data_.prefetch(data_.prefetched() + kept).memory_bound(options_.replicas);
+}
+
+void Training::change_policy(const std::string& policy) {
+  check_policy(options_, policy);
+  const std::lock_guard guard(policy_mutex_);
+  if (coordinator_)
+    caf::anon_send(coordinator_, policy_atom_v, policy);
+  else
+    options_.aggregation.policy = policy;
+}
+
 std::string Training::describe() const {
   const auto budget = options_.threads.resolved();
   const auto& o = options_;
   std::ostringstream out;
   out << data_.describe() << '\n'
       << "  -> " << o.replicas << (o.replicas == 1 ? " replica" : " replicas")
-      << (o.replicas == 1 ? ""
-          : o.synchronous ? ", synchronous"
-                          : ", asynchronous")
+      << (o.replicas == 1 ? "" : ", " + o.aggregation.policy)
       << (o.deterministic ? ", deterministic" : "") << " <-> " << plan_->shards.size()
       << (plan_->shards.size() == 1 ? " shard" : " shards") << " with "
       << plan_->variable_names.size() << " variables, "
@@ -152,7 +189,7 @@ std::string Training::describe() const {
       << ", learning rate " << o.learning_rate << '\n'
       << "threads: " << budget.inter_op << " for actors (inter_op), " << budget.intra_op
       << " inside an op (intra_op); data in flight take at most "
-      << in_mebibytes(static_cast<double>(data_.memory_bound(o.replicas)));
+      << in_mebibytes(static_cast<double>(memory_bound()));
   return out.str();
 }
 
@@ -164,8 +201,19 @@ struct Casting {
   const TrainingOptions& options;
 };
 
+Coordinator spawn_coordinator(Casting c, std::size_t shards, const TrainingListener& listener) {
+  CoordinatorOptions o;
+  o.aggregation = c.options.aggregation;
+  o.shards = static_cast<std::uint32_t>(shards);
+  o.replicas = static_cast<std::uint32_t>(c.options.replicas);
+  o.max_steps = c.options.max_steps;
+  o.deterministic = c.options.deterministic;
+  o.listener = listener;
+  return c.troupe.spawn("coordinator", coordinator, o);
+}
+
 std::vector<Shard> spawn_shards(Casting c, const std::vector<std::vector<ShardVariable>>& variables,
-                                const SnapshotSink& sink) {
+                                const Coordinator& coordinator, const SnapshotSink& sink) {
   std::vector<Shard> shards;
   for (std::size_t i = 0; i < variables.size(); ++i) {
     ShardOptions o;
@@ -173,8 +221,9 @@ std::vector<Shard> spawn_shards(Casting c, const std::vector<std::vector<ShardVa
     o.variables = variables[i];
     o.optimizer = c.options.optimizer;
     o.schedule = c.options.learning_rate;
-    o.synchronous = c.options.synchronous;
-    o.deterministic = c.options.deterministic;
+    o.coordinator = coordinator;
+    o.policy = c.options.aggregation.policy;
+    o.look_for_nan = c.options.aggregation.not_finite != NotFinite::ignore;
     o.average_decay = c.options.average_decay;
     o.snapshot_every = c.options.checkpoints.every;
     shards.push_back(c.troupe.spawn(text("shard ", i), parameter_shard, o, sink));
@@ -264,13 +313,18 @@ TrainingOutcome Training::run() {
     writer = troupe.spawn<caf::detached>("checkpointer", checkpointer, w);
     troupe.observe(writer, Role::checkpointer);
   }
-  const auto shards = spawn_shards(casting, plan_->shards,
+  std::unique_lock policy_lock(policy_mutex_);
+  coordinator_ = spawn_coordinator(casting, plan_->shards.size(), listener);
+  const auto whole_rounds =
+      make_policy(o.aggregation.policy)->whole_rounds() && !o.aggregation.leave_out_late;
+  const auto shards = spawn_shards(casting, plan_->shards, coordinator_,
                                    writer ? caf::actor_cast<SnapshotSink>(writer) : SnapshotSink());
+  policy_lock.unlock();
   if (begin) c.first_step = restore(casting, shards, *begin);
 
   const auto seed = mix(o.seed ^ mix(c.first_step));
   const auto pipeline = data_.spawn(troupe, "", seed);
-  const bool split = o.synchronous && (o.replicas > 1 || o.deterministic);
+  const bool split = whole_rounds && (o.replicas > 1 || o.deterministic);
   FeederOptions f;
   f.queue = pipeline.queue;
   f.batch = data_.rows();
@@ -280,6 +334,7 @@ TrainingOutcome Training::run() {
   const auto batches = troupe.spawn("feeder", feeder, f);
   troupe.observe(batches, Role::feeder);
   troupe.link(pipeline.queue, batches);
+  troupe.tell(coordinator_, assign_atom_v, batches);
 
   for (int i = 0; i < o.replicas; ++i) {
     ReplicaOptions r;
@@ -290,7 +345,9 @@ TrainingOutcome Training::run() {
     r.shards = shards;
     r.listener = listener;
     r.seed = seed;
-    r.max_steps = o.max_steps;
+    r.optimizer = o.optimizer;
+    r.learning_rate = o.learning_rate;
+    r.clip_norm = o.aggregation.clip_norm;
     r.prefetch = static_cast<std::size_t>(data_.prefetched());
     const auto name = text("replica ", i);
     c.replicas.emplace_back(name, troupe.spawn(name, replica, r));
@@ -324,6 +381,7 @@ TrainingOutcome Training::run() {
   }
 
   c.shards = shards;
+  c.coordinator = coordinator_;
   // All but the conductor: an actor that holds itself would never end.
   c.watched = troupe.members();
   std::erase_if(c.watched, [](const auto& member) { return member.first == "conductor"; });
@@ -336,6 +394,7 @@ TrainingOutcome Training::run() {
   c.total_examples = data_.total_examples();
   c.epoch_examples = data_.epoch_examples();
   c.progress = o.progress;
+  c.events = o.events;
   c.interval = o.progress_interval;
   c.patience = o.patience;
   running_->observer = spawn_observer(casting);
@@ -359,7 +418,7 @@ Explanation Training::explain() const {
   settings.inter_op = budget.inter_op;
   settings.intra_op = budget.intra_op;
   settings.batch = data_.rows();
-  settings.synchronous = options_.synchronous;
+  settings.synchronous = !make_policy(options_.aggregation.policy)->single_sets();
   settings.evaluate_every = options_.evaluation.every;
   settings.checkpoint_every = options_.checkpoints.every;
   return troupe::explain(*observations_, settings);
@@ -371,6 +430,10 @@ std::vector<std::string> Training::stop(std::chrono::milliseconds deadline) {
   running_->conductor = Conductor();
   running_->summaries = SummaryWriter();
   running_->observer = Observer();
+  {
+    const std::lock_guard guard(policy_mutex_);
+    coordinator_ = Coordinator();
+  }
   auto left = running_->troupe.stop(deadline);
   if (left.empty())
     running_.reset();

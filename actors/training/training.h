@@ -5,16 +5,18 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "troupe/actors/aggregation/aggregation_options.h"
 #include "troupe/actors/explain/explanation.h"
 #include "troupe/actors/parameters/placement.h"
 #include "troupe/actors/pipeline/pipeline.h"
 #include "troupe/actors/training/model.h"
 #include "troupe/actors/training/progress.h"
-#include "troupe/messages/payloads.h"
+#include "troupe/messages/protocol.h"
 #include "troupe/messages/system_config.h"
 #include "troupe/ops/optim/optimizer.h"
 #include "troupe/ops/optim/schedule.h"
@@ -42,10 +44,10 @@ struct TrainingOptions {
   Schedule learning_rate = 0.01;
   int replicas = 1;
   int shards = 1;
-  /// Synchronous: the batch is split over the replicas and one update is made with
-  /// the mean of their gradients. Asynchronous: each replica takes whole batches
-  /// and updates on its own.
-  bool synchronous = true;
+  /// How gradients become updates. With "sync" every batch is split over the replicas, and
+  /// one update is made with the mean of their gradients; with "async" each replica takes
+  /// whole batches and updates on its own.
+  AggregationOptions aggregation;
   bool deterministic = false;  ///< the same bits at every run: ordered data, ordered sums
   VariablePlacement placement = VariablePlacement::by_bytes;
   /// Moving average of all weights, which evaluations then measure; 0 for none. After n
@@ -62,6 +64,7 @@ struct TrainingOptions {
   std::map<std::string, std::string> labels;  ///< kept in every checkpoint: the program's name ...
   ProgressListener progress;
   std::chrono::milliseconds progress_interval{1000};
+  EventListener events;  ///< late replicas, gradients left out, changes of the policy ...
   /// Told when nothing has moved for ten seconds, with who waits for whom.
   std::function<void(const std::string&)> stalled;
   std::chrono::milliseconds patience{30000};  ///< for everybody to stop
@@ -91,6 +94,12 @@ class Training {
   /// and from signal handlers.
   void request_stop() noexcept { stop_requested_.store(true); }
 
+  /// Another policy, as make_policy() takes it; from any thread, also while the run goes on.
+  /// It takes effect when all replicas have ended the step that they are in, and nothing is
+  /// lost; EventListener hears of it. Throws as make_policy() does, and invalid_argument when
+  /// the run cannot have it.
+  void change_policy(const std::string& policy);
+
   /// Where the time of the run went and what limited it. Throws failed_precondition
   /// before run() has returned.
   Explanation explain() const;
@@ -101,6 +110,7 @@ class Training {
 
  private:
   struct Running;
+  std::uint64_t memory_bound() const;
   TrainingOptions options_;
   Batches data_;
   struct Plan;
@@ -108,6 +118,8 @@ class Training {
   std::unique_ptr<Running> running_;
   ObservationsPtr observations_;
   std::atomic<bool> stop_requested_{false};
+  std::mutex policy_mutex_;
+  Coordinator coordinator_;  ///< while there is one; with the policy, under the mutex
 };
 
 }  // namespace troupe

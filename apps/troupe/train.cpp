@@ -8,6 +8,7 @@
 #include "progress_line.h"
 #include "say.h"
 #include "train_arguments.h"
+#include "troupe/actors/aggregation/aggregation_summary.h"
 #include "usage_error.h"
 
 namespace troupe::cli {
@@ -46,6 +47,7 @@ int report(const TrainingOutcome& outcome, const Training& training, const Progr
        std::chrono::duration<double>(outcome.until_first_step).count());
   if (!outcome.training.empty()) note("training: {}\n", values_text(names, outcome.training));
   if (!outcome.evaluation.empty()) note("test:     {}\n", values_text(names, outcome.evaluation));
+  note("{}", aggregation_summary(outcome.aggregation));
   if (outcome.ending != Ending::failed) note("{}", summary(training.explain(), KnobStyle::flags));
   if (!outcome.checkpoint.empty())
     note("checkpoint: {} (safetensors and a manifest; \"troupe inspect {}\" shows it)\n",

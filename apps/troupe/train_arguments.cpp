@@ -11,6 +11,8 @@
 
 #include "commands.h"
 #include "say.h"
+#include "troupe/actors/aggregation/builtin_policies.h"
+#include "troupe/actors/aggregation/policy_catalog.h"
 #include "troupe/actors/checkpoint/checkpoint_directory.h"
 #include "usage_error.h"
 
@@ -97,6 +99,69 @@ void add_data_options(CLI::App& command, DataArguments& data) {
       ->group("Data");
 }
 
+/// The policy with the rule for stale gradients among its options.
+std::string policy_text(const TrainArguments& a) {
+  if (a.staleness.empty()) return a.policy;
+  return a.policy + (a.policy.find(':') == std::string::npos ? ':' : ',') +
+         "staleness=" + a.staleness;
+}
+
+/// How gradients of several replicas become updates.
+void add_aggregation_options(CLI::App& command, TrainArguments& a) {
+  std::string policies;
+  for (const auto& format : policy_formats())
+    policies += fmt::format("\n  {}: {}", format.name, format.summary);
+  auto* policy =
+      command.add_option("--policy", a.policy, "How gradients become updates:" + policies)
+          ->check(parses(make_policy))
+          ->capture_default_str()
+          ->group("Aggregation");
+  auto* async = command
+                    .add_flag_callback(
+                        "--async", [&a] { a.policy = "async"; }, "--policy async")
+                    ->excludes(policy)
+                    ->group("Aggregation");
+  command
+      .add_flag_callback(
+          "--sync", [&a] { a.policy = "sync"; }, "--policy sync, the default")
+      ->excludes(async)
+      ->excludes(policy)
+      ->group("Aggregation");
+  command
+      .add_option("--staleness", a.staleness,
+                  "Of gradients with async and ssp: keep, drop:N (above N), weight (by 1/(1+N))")
+      ->check(parses(parse_staleness))
+      ->group("Aggregation");
+  command
+      .add_option("--accumulate", a.accumulate,
+                  "Batches of a replica whose gradients are one, as of a batch so much larger")
+      ->check(at_least(1))
+      ->capture_default_str()
+      ->group("Aggregation");
+  command
+      .add_option("--clip-norm", a.clip_norm,
+                  "Largest norm of all gradients of an update together; 0: any")
+      ->check(between(0, 1e30))
+      ->capture_default_str()
+      ->group("Aggregation");
+  command
+      .add_option("--not-finite", a.not_finite,
+                  "Gradients that are not finite: fail, skip (leave them out), ignore")
+      ->check(parses(parse_not_finite))
+      ->capture_default_str()
+      ->group("Aggregation");
+  command
+      .add_option("--round-deadline", a.round_deadline,
+                  "Seconds after which a replica that others wait for is named; 0: never")
+      ->check(between(0, 86400))
+      ->capture_default_str()
+      ->group("Aggregation");
+  command
+      .add_flag("--leave-out-late", a.leave_out_late,
+                "The others then go on without it, until it comes back")
+      ->group("Aggregation");
+}
+
 }  // namespace
 
 void add_training_options(CLI::App& command, TrainArguments& a) {
@@ -108,11 +173,7 @@ void add_training_options(CLI::App& command, TrainArguments& a) {
   add_data_options(command, a.data);
   command.fallthrough();  // --config is an option of the whole program
 
-  command
-      .add_option(
-          "--steps", a.steps,
-          "Stop after so many updates; 0: when the data end. With --async, replicas that are "
-          "in a step then finish it")
+  command.add_option("--steps", a.steps, "Stop after so many updates; 0: when the data end")
       ->check(at_least(0))
       ->group("Training");
   command
@@ -151,14 +212,7 @@ void add_training_options(CLI::App& command, TrainArguments& a) {
       ->check(at_least(1))
       ->capture_default_str()
       ->group("Actors");
-  auto* async =
-      command.add_flag("--async", a.async, "Each replica updates on its own")->group("Actors");
-  command
-      .add_flag_function(
-          "--sync", [](std::int64_t) {},
-          "One update with the mean gradient of all replicas (this is the default)")
-      ->excludes(async)
-      ->group("Actors");
+  add_aggregation_options(command, a);
   command.add_flag("--deterministic", a.deterministic, "The same bits at every run")
       ->group("Actors");
   command.add_option("--placement", a.placement, "Of variables on shards: by_bytes, round_robin")
@@ -212,7 +266,13 @@ TrainingOptions training_options(const TrainArguments& a, const Program& program
   if (!a.learning_rate.empty()) o.learning_rate = parse_schedule(a.learning_rate);
   o.replicas = a.replicas;
   o.shards = a.shards;
-  o.synchronous = !a.async;
+  o.aggregation.policy = policy_text(a);
+  o.aggregation.accumulate = a.accumulate;
+  o.aggregation.clip_norm = a.clip_norm;
+  o.aggregation.not_finite = parse_not_finite(a.not_finite);
+  o.aggregation.round_deadline =
+      std::chrono::milliseconds(static_cast<std::int64_t>(a.round_deadline * 1000));
+  o.aggregation.leave_out_late = a.leave_out_late;
   o.deterministic = a.deterministic;
   o.placement = parse_variable_placement(a.placement);
   if (a.average >= 0) o.average_decay = a.average;
@@ -244,7 +304,7 @@ TrainingOptions training_options(const TrainArguments& a, const Program& program
   }
   o.labels = {{"program", program.name}};
   o.progress_interval = std::chrono::milliseconds(static_cast<std::int64_t>(a.interval * 1000));
-  o.stalled = [](const std::string& words) {
+  o.events = o.stalled = [](const std::string& words) {
     std::fputs("\n", stderr);  // behind the line of progress
     complain("troupe: {}", words);
   };

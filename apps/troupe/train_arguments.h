@@ -20,7 +20,13 @@ struct TrainArguments {
   std::string learning_rate;
   int replicas = 1;
   int shards = 1;
-  bool async = false;
+  std::string policy = "sync";
+  std::string staleness;  ///< put to the options of the policy
+  std::uint32_t accumulate = 1;
+  double clip_norm = 0;
+  std::string not_finite = "fail";
+  double round_deadline = 0;  ///< seconds
+  bool leave_out_late = false;
   bool deterministic = false;
   std::string placement = "by_bytes";
   double average = -1;

@@ -32,6 +32,7 @@ Replica::behavior_type fake_replica(Replica::pointer self, std::shared_ptr<Scrip
           script->replica_done.deliver(std::uint64_t{0});
         return caf::ok_atom_v;
       },
+      [](give_up_atom, Version) {},
       [](status_atom) { return StageStatus{}; },
       // The test's way to end the replica, from inside the actor.
       [=](output_atom, std::uint64_t, std::uint32_t, const Tensor&) {
@@ -48,8 +49,10 @@ Shard::behavior_type fake_shard(Shard::pointer) {
       [](pull_atom, Version) { return Parameters{}; },
       [](push_atom, const GradientPart&) {},
       [](commit_atom, const GradientCommit&) { return ApplyResult{}; },
-      [](join_atom, std::uint32_t) { return Parameters{}; },
+      [](join_atom, std::uint32_t) { return ApplyResult{}; },
       [](leave_atom, std::uint32_t) { return caf::ok_atom_v; },
+      [](decide_atom, const RoundDecision&) {},
+      [](norm_atom, double) {},
       [](snapshot_atom) {
         return ShardSnapshot{0, 7, {}};
       },

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "support/actor_test.h"
+#include "troupe/actors/aggregation/coordinator.h"
 
 namespace troupe {
 namespace {
@@ -20,10 +21,14 @@ class ParameterShard : public test::ActorTest {
     o.schedule = 0.5;
     return o;
   }
-  Shard start(const ShardOptions& o) { return spawn(parameter_shard, o, SnapshotSink()); }
+  Shard start(ShardOptions o, CoordinatorOptions c = {}) {
+    c.aggregation.policy = o.policy;
+    o.coordinator = spawn(coordinator, c);
+    return spawn(parameter_shard, o, SnapshotSink());
+  }
 
   void join(const caf::actor& who, const Shard& shard, std::uint32_t replica) {
-    ASSERT_TRUE(ask_as<Parameters>(who, shard, join_atom_v, replica)->value);
+    ASSERT_TRUE(ask_as<ApplyResult>(who, shard, join_atom_v, replica)->value);
   }
   auto push_and_commit(const caf::actor& who, const Shard& shard, std::uint32_t replica,
                        std::uint64_t step, std::vector<float> gradient, Version version = 0,
@@ -116,35 +121,39 @@ TEST_F(ParameterShard, AppliesARepeatedCommitOnce) {
   EXPECT_THAT(weights(shard), ElementsAre(0.5f, 0.5f));
 }
 
-TEST_F(ParameterShard, SaysHowStaleASynchronousGradientIs) {
+TEST_F(ParameterShard, SaysHowStaleASynchronousGradientIsAndGivesTheNewestParameters) {
   const auto shard = start(options());
   join(a, shard, 0);
   push_and_commit(a, shard, 0, 1, {1, 1}, 0);
   push_and_commit(a, shard, 0, 2, {1, 1}, 1);
   const auto late = push_and_commit(a, shard, 0, 3, {1, 1}, 0);
-  EXPECT_EQ(late->words(),
-            "aborted: shard 0: the gradient of replica 0 is stale by 2: it was computed from "
-            "version 0 and the parameters are at 2");
+  ASSERT_TRUE(late->value) << late->words();
+  EXPECT_EQ(late->value->fate, SetFate::stale);
+  EXPECT_EQ(late->value->staleness, 2u);
+  EXPECT_EQ(late->value->parameters.version, 2u);
+  EXPECT_THAT(weights(shard), ElementsAre(0, 0));
 }
 
 TEST_F(ParameterShard, UpdatesAtOnceWhenAsynchronousAndTellsTheStaleness) {
   auto o = options();
-  o.synchronous = false;
+  o.policy = "async";
   const auto shard = start(o);
   join(a, shard, 0);
   join(b, shard, 1);
   EXPECT_EQ(push_and_commit(a, shard, 0, 1, {1, 0}, 0)->value->staleness, 0u);
   EXPECT_EQ(push_and_commit(b, shard, 1, 1, {1, 0}, 0)->value->staleness, 1u);
   EXPECT_THAT(weights(shard), ElementsAre(0, 1));
+  EXPECT_THAT(ask<ShardStatus>(shard, status_atom_v)->value->staleness.counts, ElementsAre(1, 1));
 }
 
 TEST_F(ParameterShard, AddsInTheGivenOrderWhenDeterministic) {
   auto o = options();
-  o.deterministic = true;
+  CoordinatorOptions c;
+  c.deterministic = true;
   o.schedule = 1.0;
   // In float32, (1 + 1e8) - 1e8 is 0 or 1 depending on the order.
   const auto sum = [&](std::vector<int> arrival) {
-    const auto shard = start(o);
+    const auto shard = start(o, c);
     std::vector<caf::actor> who{client(), client(), client()};
     const std::vector<float> gradients{3e8f, -3e8f, 3};
     for (std::uint32_t i = 0; i < 3; ++i) join(who[i], shard, i);

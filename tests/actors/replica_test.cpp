@@ -2,8 +2,12 @@
 
 #include <gmock/gmock.h>
 
+#include <functional>
+#include <utility>
+
 #include "support/actor_test.h"
 #include "support/fake_actors.h"
+#include "troupe/actors/aggregation/coordinator.h"
 #include "troupe/actors/parameters/parameter_shard.h"
 
 namespace troupe {
@@ -28,12 +32,13 @@ class AReplica : public test::ActorTest {
             {}};
   }
 
-  Shard shard(bool synchronous = true) {
+  Shard shard(CoordinatorOptions c = {}) {
     ShardOptions o;
+    o.coordinator = rounds = spawn(coordinator, c);
+    o.policy = c.aggregation.policy;
     o.variables = {{"w", Tensor::of<float>({1}, {10}), true}};
     o.optimizer = optim::sgd();
     o.schedule = 1.0;
-    o.synchronous = synchronous;
     return spawn(parameter_shard, o, SnapshotSink());
   }
   ReplicaOptions options(std::vector<Batch> batches, const Shard& shard) {
@@ -54,6 +59,7 @@ class AReplica : public test::ActorTest {
     return ask<Parameters>(shard, pull_atom_v, kNoVersion)->value->values[0].item();
   }
 
+  Coordinator rounds;
   std::shared_ptr<test::Reports> reports = std::make_shared<test::Reports>();
 };
 
@@ -85,9 +91,10 @@ TEST_F(AReplica, WaitsForGradientsThatArriveAfterTheResult) {
 }
 
 TEST_F(AReplica, StopsAfterTheGivenNumberOfUpdates) {
-  const auto s = shard();
-  auto o = options({batch(0, {1}), batch(1, {1}), batch(2, {1})}, s);
-  o.max_steps = 2;
+  CoordinatorOptions c;
+  c.max_steps = 2;
+  const auto s = shard(c);
+  const auto o = options({batch(0, {1}), batch(1, {1}), batch(2, {1})}, s);
   EXPECT_EQ(*start(spawn(replica, o))->value, 2u);
   EXPECT_EQ(weight(s), 8);
 }
@@ -149,7 +156,7 @@ TEST_F(AReplica, FailsWithTheCauseWhenTheDataFail) {
 TEST_F(AReplica, TakesAsManyBatchesAheadAsItIsTold) {
   const auto s = shard();
   // Another replica that never commits keeps this one in its first step.
-  ask_as<Parameters>(client(), s, join_atom_v, std::uint32_t{1});
+  ask_as<ApplyResult>(client(), s, join_atom_v, std::uint32_t{1});
   const auto taken = std::make_shared<int>(0);
   auto o = options({}, s);
   o.batches = spawn([taken](BatchSource::pointer) -> BatchSource::behavior_type {
@@ -158,6 +165,7 @@ TEST_F(AReplica, TakesAsManyBatchesAheadAsItIsTold) {
           ++*taken;
           return batch(0, {1});
         },
+        [](assign_atom, bool) {},
         [](status_atom) { return StageStatus{}; },
     };
   });
@@ -165,6 +173,164 @@ TEST_F(AReplica, TakesAsManyBatchesAheadAsItIsTold) {
   const auto r = spawn(replica, o);
   start(r);
   EXPECT_EQ(*taken, 1 + 3);
+}
+
+// ---- several batches in a set ----------------------------------------------------------------
+
+TEST_F(AReplica, AddsUpBatchesAsIfTheyWereOneLargeBatch) {
+  CoordinatorOptions c;
+  c.aggregation.accumulate = 2;
+  const auto s = shard(c);
+  start(spawn(replica,
+              options({batch(0, {1, 2, 3}), batch(1, {8}), batch(2, {2}), batch(3, {2})}, s)));
+  EXPECT_FLOAT_EQ(static_cast<float>(weight(s)), 10 - 14.0f / 4 - 2);
+  ASSERT_EQ(reports->steps.size(), 2u);
+  EXPECT_EQ(reports->steps[0].examples, 4);
+  EXPECT_EQ(reports->steps[1].step, 2u);
+}
+
+TEST_F(AReplica, PushesWhatItHasAddedUpAtTheEndOfTheData) {
+  CoordinatorOptions c;
+  c.aggregation.accumulate = 3;
+  const auto s = shard(c);
+  start(spawn(replica, options({batch(0, {1}), batch(1, {3})}, s)));
+  EXPECT_FLOAT_EQ(static_cast<float>(weight(s)), 10 - 2);
+}
+
+TEST_F(AReplica, MakesLocalStepsAndPushesWhereTheyEnd) {
+  CoordinatorOptions c;
+  c.aggregation.policy = "local:2";
+  const auto s = shard(c);
+  auto o = options({batch(0, {1}), batch(1, {2}), batch(2, {4})}, s);
+  o.optimizer = optim::sgd();
+  o.learning_rate = 1.0;
+  start(spawn(replica, o));
+  EXPECT_FLOAT_EQ(static_cast<float>(weight(s)), 10 - 1 - 2 - 4);
+  ASSERT_EQ(reports->steps.size(), 2u);
+  EXPECT_EQ(reports->steps[0].step, 2u);
+  EXPECT_THAT(reports->steps[0].values, ElementsAre((10 + 9) / 2.0));
+  EXPECT_EQ(reports->steps[1].step, 3u);
+}
+
+// ---- sets that come too late -----------------------------------------------------------------
+
+/// A device that answers when the test says so.
+struct Held {
+  std::vector<std::function<void()>> runs;
+  void go_on() {
+    auto all = std::exchange(runs, {});
+    for (const auto& run : all) run();
+  }
+};
+Device::behavior_type held_device(Device::pointer self, std::shared_ptr<Held> held,
+                                  test::FakeKernel kernel) {
+  return {
+      [](load_atom, const FragmentSpec&) { return FragmentId{1}; },
+      [](run_atom, FragmentId, std::uint64_t, const TensorList&) { return RunResult{}; },
+      [=](run_atom, FragmentId, std::uint64_t, const TensorList& feeds, const OutputSink& sink,
+          std::uint64_t tag) -> caf::result<RunResult> {
+        auto promise = self->make_response_promise<RunResult>();
+        held->runs.push_back([=]() mutable {
+          const auto run = kernel(feeds);
+          for (std::uint32_t i = 0; i < run.streamed.size(); ++i)
+            caf::anon_send(sink, output_atom_v, tag, i, run.streamed[i]);
+          promise.deliver(RunResult{run.fetches, {}});
+        });
+        return promise;
+      },
+      [](unload_atom, FragmentId) { return caf::ok_atom_v; },
+      [](status_atom) { return DeviceStatus{}; },
+  };
+}
+
+/// A slow replica and a fast one, one of which is a backup.
+class ASlowReplica : public AReplica {
+ protected:
+  ASlowReplica() {
+    CoordinatorOptions c;
+    c.aggregation.policy = "sync:backups=1";
+    c.replicas = 2;
+    shared = shard(c);
+    auto o = options({batch(0, {1}), batch(1, {2})}, shared);
+    device = spawn(held_device, held, test::FakeKernel(mean_gradient));
+    o.device = device;
+    slow = start(spawn(replica, o));
+    fast = client();
+    joined = ask_as<ApplyResult>(fast, shared, join_atom_v, std::uint32_t{1});
+  }
+  void fast_step(std::uint64_t step, Version version) {
+    GradientPart part;
+    part.replica = 1;
+    part.step = step;
+    part.variable = "w";
+    part.values = Tensor::of<float>({1}, {5});
+    send_as(fast, shared, push_atom_v, part);
+    ask_as<ApplyResult>(fast, shared, commit_atom_v, GradientCommit{1, step, version, 1, 0});
+  }
+  void device_goes_on() {
+    held->go_on();
+    settle();
+  }
+
+  std::shared_ptr<Held> held = std::make_shared<Held>();
+  Device device;
+  Shard shared;
+  caf::actor fast;
+  std::shared_ptr<test::Answer<std::uint64_t>> slow;
+  std::shared_ptr<test::Answer<ApplyResult>> joined;
+};
+
+TEST_F(ASlowReplica, GivesUpWhatWouldComeTooLateAndComputesTheBatchAgain) {
+  fast_step(1, 0);
+  EXPECT_EQ(weight(shared), 5);
+  ASSERT_EQ(held->runs.size(), 1u);  // the device is still at it
+  device_goes_on();
+  EXPECT_EQ(weight(shared), 5);  // for nothing
+  EXPECT_TRUE(reports->steps.empty());
+  ask_as<caf::ok_atom>(fast, shared, leave_atom_v, std::uint32_t{1});
+  device_goes_on();
+  EXPECT_EQ(weight(shared), 5 - 1);
+  device_goes_on();
+  EXPECT_EQ(weight(shared), 5 - 1 - 2);
+  EXPECT_TRUE(slow->value) << slow->words();
+  ASSERT_EQ(reports->steps.size(), 2u);
+  EXPECT_EQ(reports->steps[0].step, 2u);
+}
+
+/// A shard for which the first set comes too late.
+Shard::behavior_type strict_shard(Shard::pointer, std::shared_ptr<std::vector<double>> pushed) {
+  const auto commits = std::make_shared<int>(0);
+  return {
+      [](pull_atom, Version) { return Parameters{}; },
+      [=](push_atom, const GradientPart& part) { pushed->push_back(part.values.item()); },
+      [=](commit_atom, const GradientCommit&) {
+        ApplyResult result;
+        result.fate = (*commits)++ == 0 ? SetFate::stale : SetFate::applied;
+        result.parameters = {1, {}, {Tensor::of<float>({1}, {10})}, {}};
+        result.next.may_be_refused = true;
+        return result;
+      },
+      [](join_atom, std::uint32_t) {
+        ApplyResult result;
+        result.parameters = {0, {"w"}, {Tensor::of<float>({1}, {10})}, {}};
+        result.next.may_be_refused = true;
+        return result;
+      },
+      [](leave_atom, std::uint32_t) { return caf::ok_atom_v; },
+      [](decide_atom, const RoundDecision&) {},
+      [](norm_atom, double) {},
+      [](snapshot_atom) { return ShardSnapshot{}; },
+      [](restore_atom, const ShardSnapshot&) { return caf::ok_atom_v; },
+      [](status_atom) { return ShardStatus{}; },
+  };
+}
+
+TEST_F(AReplica, ComputesABatchAgainWhoseSetWasRefused) {
+  const auto pushed = std::make_shared<std::vector<double>>();
+  const auto s = spawn(strict_shard, pushed);
+  start(spawn(replica, options({batch(0, {1}), batch(1, {2})}, s)));
+  EXPECT_THAT(*pushed, ElementsAre(1, 1, 2));
+  EXPECT_EQ(reports->steps.size(), 2u);
 }
 
 TEST_F(AReplica, LeavesItsShardsWhenItIsDone) {

@@ -50,6 +50,12 @@ expect(2 "no optimizer is called 'sgdd'" train headline --optimizer sgdd)
 expect(2 "momentum" train headline --optimizer "momentum(7)")
 expect(2 "no schedule is called 'steep'" train headline --learning-rate "steep(1)")
 expect(2 "below 1, but is 2" train headline --average 2)
+expect(2 "--sync.* --policy|--policy.* --sync" train headline --policy async --sync)
+expect(2 "no policy is called 'asink'; there are: async, local, ssp, sync"
+  train headline --policy asink)
+expect(2 "option 'bound' of policy 'ssp'" train headline --policy ssp:-2)
+expect(2 "a staleness rule is 'keep'" train headline --async --staleness often)
+expect(2 "not finite is 'fail', 'skip' or 'ignore'" train headline --not-finite maybe)
 expect(2 "no placement" train headline --placement nowhere)
 expect(2 "is no regular file" --config /dev/zero train headline)
 expect(2 "must be from 1 to 86400, but is nan" explain headline --seconds nan)
@@ -84,6 +90,18 @@ expect(1 "run has other checkpoints, up to step 8"
 expect(0 "step 9" train headline ${small} --steps 9 --resume-from 8 -d run)
 expect(1 "not found" train headline ${small} --steps 9 --resume-from 77 -d run)
 expect(0 "every checksum is right" inspect run --verify)
+
+foreach(policy IN ITEMS sync sync:backups=1 sync:quorum=3 async ssp:1 local:2)
+  expect(0 "2 replicas, ${policy} <-> .*all steps done: step 5,.*policy:     ${policy}, "
+    train headline ${small} --steps 5 --no-checkpoints --replicas 2 --policy ${policy})
+endforeach()
+expect(0 "2 replicas, async:staleness=weight <-> .*all steps done: step 5,"
+  train headline ${small} --steps 5 --no-checkpoints --replicas 2 --async --staleness weight
+  --clip-norm 0.1 --round-deadline 100 --leave-out-late)
+expect(0 "all steps done: step 2, 200 samples"
+  train headline ${small} --steps 2 --no-checkpoints --accumulate 2)
+expect(2 "sync:backups=2.*nobody to wait for|nobody to wait for"
+  train headline ${small} --replicas 2 --policy sync:backups=2)
 
 # ---- graphs
 

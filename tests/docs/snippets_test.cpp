@@ -260,10 +260,6 @@ self->request(queue, caf::infinite, enqueue_atom_v, block, EnqueueOptions{});   
 self->request(queue, caf::infinite, dequeue_atom_v, DequeueRequest{128});           // -> Batch
   }
 
-  void expected(Troupe& troupe, Queue queue, Producer camera) {
-troupe.tell(queue, expect_atom_v, "camera", caf::actor_cast<caf::actor>(camera));
-  }
-
   void padding() {
 QueueOptions options;
 options.components = {{"words", {DType::int64, {-1}}}};
@@ -292,13 +288,6 @@ InputProducer numbers = range_input_producer(troupe, "numbers", 10);
 InputProducer rows = slice_input_producer(troupe, "rows", {images, labels});
   }
 
-  void going_on(Troupe& troupe, InputProducer names, std::chrono::milliseconds patience) {
-const auto at = troupe.ask<ReaderSnapshot>(names.producer, patience, snapshot_atom_v);
-InputProducer rest = string_input_producer(troupe, "names", {"data/part-*.csv"},
-                                           {.epochs = 3, .shuffle = true, .seed = 1,
-                                            .position = at.position});
-  }
-
   void shared(Troupe& troupe, QueueOptions options) {
 Queue examples = troupe.shared().fifo_queue({"examples"}, options);           // here ...
 Queue same = troupe.shared().fifo_queue({"examples"}, options);               // ... and there
@@ -321,6 +310,14 @@ const auto outcome = training.run();
 const Explanation explanation = training.explain();
 std::cout << summary(explanation, KnobStyle::options);
 if (explanation.finding.limit == Limit::decoders) std::cout << "use more of them\n";
+  }
+
+  void another_policy(ModelFunction model, Batches data, TrainingOptions options) {
+options.events = [](const std::string& words) { std::cerr << words << '\n'; };
+Training training(model, data, options);  // options.aggregation.policy is "sync"
+std::thread later([&] { training.change_policy("ssp:2"); });
+training.run();
+later.join();
   }
 };
 // clang-format on

@@ -19,6 +19,7 @@ inline BatchSource::behavior_type listed_batches(BatchSource::pointer, std::vect
         if (*next == batches.size()) return end;
         return batches[(*next)++];
       },
+      [](assign_atom, bool) {},
       [](status_atom) { return StageStatus{}; },
   };
 }
@@ -67,12 +68,14 @@ inline Device::behavior_type fake_device(Device::pointer self, FakeKernel kernel
 struct Reports {
   std::vector<StepReport> steps;
   std::vector<SavedCheckpoint> checkpoints;
+  std::vector<TrainingEvent> events;
 };
 inline TrainingListener::behavior_type report_keeper(TrainingListener::pointer,
                                                      std::shared_ptr<Reports> reports) {
   return {
       [=](report_atom, const StepReport& report) { reports->steps.push_back(report); },
       [=](report_atom, const SavedCheckpoint& saved) { reports->checkpoints.push_back(saved); },
+      [=](report_atom, const TrainingEvent& event) { reports->events.push_back(event); },
   };
 }
 

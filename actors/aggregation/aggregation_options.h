@@ -1,0 +1,37 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace troupe {
+
+/// What is done about a set with a value that is not finite.
+enum class NotFinite : std::uint8_t {
+  fail,    ///< it is the failure of its replica, which ends the run; the weights stay good
+  skip,    ///< it is left out, and its batches are not computed again
+  ignore,  ///< nothing is looked at
+};
+
+/// "fail", "skip", "ignore". Throws invalid_argument.
+NotFinite parse_not_finite(std::string_view text);
+
+/// How the gradients of several replicas become updates.
+struct AggregationOptions {
+  /// A policy by name with its options, as make_policy() takes it: "sync",
+  /// "sync:backups=1", "async", "ssp:2", "local:8".
+  std::string policy = "sync";
+  /// Batches of a replica that are one gradient set, as if they were one large batch.
+  std::uint32_t accumulate = 1;
+  /// The largest norm of all gradients of an update together, over all shards; what is
+  /// longer is scaled down to it. 0: any length.
+  double clip_norm = 0;
+  NotFinite not_finite = NotFinite::fail;
+  /// After it a replica that others wait for is named in an event; 0 for never.
+  std::chrono::milliseconds round_deadline{0};
+  /// It is then not waited for any more, until it comes back.
+  bool leave_out_late = false;
+};
+
+}  // namespace troupe

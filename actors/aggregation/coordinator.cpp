@@ -1,0 +1,274 @@
+#include "troupe/actors/aggregation/coordinator.h"
+
+#include <algorithm>
+#include <caf/send.hpp>
+#include <caf/typed_event_based_actor.hpp>
+#include <cmath>
+
+#include "troupe/messages/answer.h"
+#include "troupe/messages/tick.h"
+
+namespace troupe {
+namespace {
+
+using Self = Coordinator::stateful_pointer<CoordinatorState>;
+
+void tell(Self self, const CoordinatorOptions& options, std::string message) {
+  if (options.listener)
+    self->send(options.listener, report_atom_v,
+               TrainingEvent{self->state.rounds->version(), std::move(message)});
+}
+
+std::string numbers(const std::vector<std::uint32_t>& replicas) {
+  std::string words;
+  for (const auto replica : replicas) words += text(words.empty() ? "" : ", ", replica);
+  return text(replicas.size() == 1 ? "replica " : "replicas ", words);
+}
+
+// ---- deadlines -------------------------------------------------------------------------------
+
+/// Has the clock running for everybody whom others wait for now.
+void watch(Self self, const CoordinatorOptions& options) {
+  auto& s = self->state;
+  const auto now = self->clock().now();
+  if (!s.rounds->waits_for_start()) {
+    s.start_deadline.reset();
+  } else if (!s.start_deadline) {
+    s.start_deadline = now + options.start_patience;
+    tick_at(self, *s.start_deadline);
+  }
+  const auto patience = options.aggregation.round_deadline;
+  if (patience.count() == 0) return;
+  std::map<std::uint32_t, CoordinatorState::Waited> waited;
+  for (const auto& [replica, clock] : s.rounds->waited_for()) {
+    const auto known = s.waited_for.find(replica);
+    if (known != s.waited_for.end() && known->second.clock == clock) {
+      waited.insert(*known);
+      continue;
+    }
+    waited[replica] = {clock, now + patience};
+    tick_at(self, now + patience);
+  }
+  s.waited_for = std::move(waited);
+}
+
+void decide(Self self, const CoordinatorOptions& options);
+
+void look_at_clock(Self self, const CoordinatorOptions& options) {
+  auto& s = self->state;
+  const auto now = self->clock().now();
+  if (s.start_deadline && now >= *s.start_deadline) {
+    tell(self, options,
+         text(numbers(s.rounds->not_joined()), " did not join within ",
+              options.start_patience.count(), " ms: the run begins without"));
+    s.rounds->start_anyway();
+  }
+  for (auto& [replica, waited] : s.waited_for) {
+    if (waited.named || now < waited.deadline) continue;
+    waited.named = true;
+    const auto others = s.rounds->waiting();
+    const auto leave_out = options.aggregation.leave_out_late;
+    tell(self, options,
+         text("replica ", replica, " has kept ", numbers(others), " waiting for ",
+              options.aggregation.round_deadline.count(), " ms",
+              leave_out ? ": they go on without it" : ""));
+    s.rounds->miss_deadline(replica, leave_out);
+  }
+  decide(self, options);
+}
+
+// ---- decisions -------------------------------------------------------------------------------
+
+void tell_new_policy(Self self, const CoordinatorOptions& options, const std::string& policy) {
+  auto& s = self->state;
+  tell(self, options, text("the policy is '", policy, "' from here on"));
+  const auto& p = s.rounds->policy();
+  if (s.batches)
+    self->send(s.batches, assign_atom_v, p.whole_rounds() && !options.aggregation.leave_out_late);
+  for (auto& promise : s.policy_promises) promise.deliver(caf::ok_atom_v);
+  s.policy_promises.clear();
+}
+
+/// Decides all that can be decided.
+void go_on(Self self, const CoordinatorOptions& options) {
+  auto& s = self->state;
+  while (!s.awaits_norms) {
+    auto decision = s.rounds->next();
+    if (!decision) break;
+    s.awaits_norms = decision->clip_norm > 0 && decision->updates > 0;
+    for (const auto& [index, shard] : s.shards) self->send(shard, decide_atom_v, *decision);
+    for (const auto replica : s.rounds->take_doomed())
+      self->send(s.replicas.at(replica), give_up_atom_v, s.rounds->version());
+    if (!decision->policy.empty()) tell_new_policy(self, options, decision->policy);
+  }
+  watch(self, options);
+}
+
+/// A user's policy may throw: then there is no going on.
+void decide(Self self, const CoordinatorOptions& options) {
+  try {
+    go_on(self, options);
+  } catch (...) {
+    self->quit(current_failure());
+  }
+}
+
+void take_norm(Self self, const CoordinatorOptions& options, std::uint32_t shard, double sum) {
+  auto& s = self->state;
+  s.norms[shard] = sum;
+  if (s.norms.size() < s.shards.size()) return;
+  double total = 0;
+  for (const auto& [index, norm] : s.norms) total += norm;  // in a fixed order
+  s.norms.clear();
+  s.awaits_norms = false;
+  const auto norm = std::sqrt(total);
+  const auto most = options.aggregation.clip_norm;
+  const double factor = norm > most ? most / norm : 1;
+  if (factor < 1) s.rounds->count_clipped();
+  for (const auto& [index, to] : s.shards) self->send(to, norm_atom_v, factor);
+  decide(self, options);
+}
+
+// ---- replicas and their sets -----------------------------------------------------------------
+
+/// What has not come everywhere will not come any more.
+void forget_arriving(CoordinatorState& s, std::uint32_t replica) {
+  for (auto i = s.arriving.begin(); i != s.arriving.end();) {
+    if (i->first.first != replica) {
+      ++i;
+      continue;
+    }
+    s.rounds->refuse({replica, i->first.second, SetFate::given_up});
+    i = s.arriving.erase(i);
+  }
+}
+
+void leave(Self self, const CoordinatorOptions& options, std::uint32_t replica,
+           const caf::actor_addr& who) {
+  auto& s = self->state;
+  const auto joining = s.joining.find(replica);
+  if (joining != s.joining.end() && joining->second.handle.address() == who)
+    s.joining.erase(joining);
+  const auto found = s.replicas.find(replica);
+  if (found == s.replicas.end() || found->second.address() != who) return;
+  s.replicas.erase(found);
+  s.rounds->leave(replica);
+  forget_arriving(s, replica);
+  decide(self, options);
+}
+
+void join(Self self, const CoordinatorOptions& options, std::uint32_t shard, std::uint32_t replica,
+          const Replica& handle) {
+  auto& s = self->state;
+  auto& joining = s.joining[replica];
+  if (joining.handle != handle) {
+    joining = {handle, {}};
+    self->monitor(handle);
+  }
+  joining.shards.insert(shard);
+  if (joining.shards.size() < options.shards) return;
+  s.joining.erase(replica);
+  const auto before = s.replicas.find(replica);
+  if (before != s.replicas.end()) {
+    s.rounds->leave(replica);
+    forget_arriving(s, replica);
+  }
+  s.replicas[replica] = handle;
+  s.rounds->join(replica);
+  decide(self, options);
+}
+
+void take_whole_set(Self self, const CoordinatorOptions& options, const SetReport& report) {
+  auto& s = self->state;
+  const auto& commit = report.commit;
+  const auto refuse = [&](SetFate fate, Code code = Code::ok, std::string message = {}) {
+    s.rounds->refuse({commit.replica, commit.step, fate, 0, code, std::move(message)});
+  };
+  if (report.code != Code::ok) return refuse(SetFate::skipped, report.code, report.fault);
+  if (commit.given_up) return refuse(SetFate::given_up);
+  if (report.not_finite.empty()) return s.rounds->add(commit);
+  auto words = text("replica ", commit.replica, ", step ", commit.step, ": the gradient of '",
+                    report.not_finite, "' has values that are not finite");
+  if (options.aggregation.not_finite == NotFinite::fail)
+    return refuse(SetFate::skipped, Code::invalid_argument,
+                  text(words, ", computed from the parameters of step ", commit.version,
+                       ": try a smaller learning rate, or clip the gradients"));
+  tell(self, options, text(words, ": it is left out"));
+  refuse(SetFate::skipped);
+}
+
+void take_report(Self self, const CoordinatorOptions& options, const SetReport& report) {
+  auto& s = self->state;
+  const auto& commit = report.commit;
+  if (!s.rounds->takes_part(commit.replica)) {  // it has left meanwhile
+    s.rounds->refuse({commit.replica, commit.step, SetFate::given_up});
+    return decide(self, options);
+  }
+  const std::pair key(commit.replica, commit.step);
+  auto& arriving = s.arriving[key];
+  const bool complains = report.code != Code::ok || !report.not_finite.empty();
+  // That of the first shard, whatever came first.
+  if (arriving.shards.empty() ||
+      (complains && (arriving.worst.code == Code::ok && arriving.worst.not_finite.empty())) ||
+      (complains && report.shard < arriving.worst.shard))
+    arriving.worst = report;
+  arriving.shards.insert(report.shard);
+  if (arriving.shards.size() < options.shards) return;
+  const auto whole = s.arriving.extract(key).mapped().worst;
+  take_whole_set(self, options, whole);
+  decide(self, options);
+}
+
+}  // namespace
+
+Coordinator::behavior_type coordinator(Self self, CoordinatorOptions options) {
+  RoundsOptions rules;
+  rules.policy = options.aggregation.policy;
+  rules.replicas = options.replicas;
+  rules.max_steps = options.max_steps;
+  rules.deterministic = options.deterministic;
+  rules.accumulate = options.aggregation.accumulate;
+  rules.clip_norm = options.aggregation.clip_norm;
+  rules.may_leave_out = options.aggregation.leave_out_late;
+  self->state.rounds = std::make_unique<Rounds>(rules);
+  self->set_down_handler([self, options](const caf::down_msg& down) {
+    const auto& replicas = self->state.replicas;
+    for (const auto& [replica, handle] : replicas)
+      if (handle.address() == down.source) return leave(self, options, replica, down.source);
+    for (const auto& [replica, joining] : self->state.joining)
+      if (joining.handle.address() == down.source)
+        return leave(self, options, replica, down.source);
+  });
+  on_tick(self, [self, options] { look_at_clock(self, options); });
+  return {
+      [self](attach_atom, std::uint32_t shard, const Shard& handle, Version version) {
+        auto& s = self->state;
+        s.shards[shard] = handle;
+        s.rounds->set_version(std::max(version, s.rounds->version()));
+      },
+      [self](assign_atom, const BatchSource& batches) { self->state.batches = batches; },
+      [self, options](join_atom, std::uint32_t shard, std::uint32_t replica,
+                      const Replica& handle) { join(self, options, shard, replica, handle); },
+      [self, options](leave_atom, std::uint32_t, std::uint32_t replica,
+                      const caf::actor_addr& who) { leave(self, options, replica, who); },
+      [self, options](ready_atom, const SetReport& report) { take_report(self, options, report); },
+      [self, options](norm_atom, std::uint32_t shard, double sum) {
+        take_norm(self, options, shard, sum);
+      },
+      [self, options](policy_atom, const std::string& policy) -> caf::result<caf::ok_atom> {
+        auto& s = self->state;
+        try {
+          s.rounds->change_policy(policy);
+        } catch (...) {
+          return current_fault();
+        }
+        auto promise = self->make_response_promise<caf::ok_atom>();
+        s.policy_promises.push_back(promise);
+        decide(self, options);
+        return promise;
+      },
+      [self](status_atom) { return self->state.rounds->status(); },
+  };
+}
+
+}  // namespace troupe

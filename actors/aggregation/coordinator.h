@@ -1,0 +1,69 @@
+#pragma once
+
+#include <caf/actor_clock.hpp>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "troupe/actors/aggregation/aggregation_options.h"
+#include "troupe/actors/aggregation/rounds.h"
+#include "troupe/messages/protocol.h"
+
+namespace troupe {
+
+struct CoordinatorOptions {
+  AggregationOptions aggregation;
+  std::uint32_t shards = 1;
+  std::uint32_t replicas = 1;   ///< that the run begins with
+  std::uint64_t max_steps = 0;  ///< updates, those before included; 0 for no end
+  bool deterministic = false;
+  TrainingListener listener;  ///< of events; may be none
+  /// After it a run begins without those who have not joined.
+  std::chrono::milliseconds start_patience{30000};
+};
+
+struct CoordinatorState {
+  static constexpr const char* name = "troupe.coordinator";
+  using TimePoint = caf::actor_clock::time_point;
+
+  struct Joining {
+    Replica handle;
+    std::set<std::uint32_t> shards;  ///< where it has joined
+  };
+  struct Arriving {
+    std::set<std::uint32_t> shards;  ///< that have their part
+    SetReport worst;                 ///< the report that complains, if there is one
+  };
+  struct Waited {
+    std::uint64_t clock = 0;
+    TimePoint deadline;
+    bool named = false;
+  };
+
+  std::unique_ptr<Rounds> rounds;
+  BatchSource batches;
+  std::map<std::uint32_t, Shard> shards;
+  std::map<std::uint32_t, Joining> joining;
+  std::map<std::uint32_t, Replica> replicas;
+  std::map<std::pair<std::uint32_t, std::uint64_t>, Arriving> arriving;  ///< by replica and step
+  std::map<std::uint32_t, double> norms;  ///< of the update in hand, by shard
+  bool awaits_norms = false;
+  std::map<std::uint32_t, Waited> waited_for;
+  std::optional<TimePoint> start_deadline;
+  std::vector<caf::typed_response_promise<caf::ok_atom>> policy_promises;
+};
+
+/// Decides for all shards what each update is made of, and tells every shard the same in
+/// the same order. A set counts once every shard has its part of it, and a replica has
+/// joined once it has joined everywhere: so all variables of an update come from the same
+/// sets, also when replicas die, and all shards go through the same versions. Replicas
+/// that compute what would be refused are told to give it up.
+///
+/// Throws at the start what Rounds throws.
+Coordinator::behavior_type coordinator(Coordinator::stateful_pointer<CoordinatorState> self,
+                                       CoordinatorOptions options);
+
+}  // namespace troupe

@@ -1,0 +1,116 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "troupe/actors/aggregation/policy.h"
+#include "troupe/messages/payloads.h"
+
+namespace troupe {
+
+struct RoundsOptions {
+  std::string policy = "sync";  ///< as make_policy() takes it
+  std::size_t replicas = 1;     ///< that the run begins with: nobody starts before all have joined
+  std::uint64_t max_steps = 0;  ///< updates, those before included; 0 for no end
+  bool deterministic = false;   ///< the sets of a round in GradientCommit::order, not as they came
+  std::uint32_t accumulate = 1;
+  double clip_norm = 0;        ///< largest norm of all gradients of an update together; 0: any
+  bool may_leave_out = false;  ///< replicas may be left_out(), whatever the policy
+};
+
+/// Who takes part in a run, which gradient sets are there, and what becomes of them:
+/// the work of the coordinator, without the actor.
+///
+/// Whoever uses it tells what happens, and after that takes decisions from next() until
+/// there is none. The decisions in that order are all that the shards ever hear, so that
+/// after the same decisions they have the same version of the parameters.
+///
+/// It knows the last step of the run: no policy makes more updates than that, and where
+/// each set is an update only as many steps are begun as are still to be made.
+class Rounds {
+ public:
+  /// Throws as make_policy() does, and invalid_argument when the policy cannot be had with
+  /// so many replicas.
+  explicit Rounds(RoundsOptions options);
+
+  Version version() const { return version_; }
+  void set_version(Version version) { version_ = version; }
+
+  void join(std::uint32_t replica);
+  void leave(std::uint32_t replica);
+  bool takes_part(std::uint32_t replica) const { return members_.count(replica) > 0; }
+  /// Some have joined, but not all that the run is to begin with.
+  bool waits_for_start() const { return !started_ && !members_.empty(); }
+  std::vector<std::uint32_t> not_joined() const;
+  void start_anyway() { started_ = true; }
+
+  /// A set that all shards have.
+  void add(const GradientCommit& commit);
+  /// A set that is no good.
+  void refuse(Refusal refusal);
+  /// Whom others wait for, with their clocks.
+  std::vector<std::pair<std::uint32_t, std::uint64_t>> waited_for() const;
+  /// Who waits for them.
+  std::vector<std::uint32_t> waiting() const;
+  void miss_deadline(std::uint32_t replica, bool leave_out);
+
+  /// Another policy, as soon as no replica is in a step. Throws as the constructor.
+  void change_policy(const std::string& policy);
+  bool changes_policy() const { return next_policy_ != nullptr; }
+
+  std::optional<RoundDecision> next();
+
+  /// Those that have begun to compute what would be refused, each told once.
+  std::vector<std::uint32_t> take_doomed();
+
+  const AggregationPolicy& policy() const { return *policy_; }
+  void count_clipped() { ++clipped_; }
+  AggregationStatus status() const;
+
+ private:
+  struct Member {
+    std::uint64_t clock = 0;
+    Version version = 0;
+    bool computing = false;
+    bool late = false;
+    bool doomed = false;    ///< has been told to give up
+    bool finished = false;  ///< has been told that there is no more to do
+  };
+  struct Waiting {
+    GradientCommit commit;
+    double factor = 1;
+  };
+
+  bool over() const { return options_.max_steps > 0 && version_ >= options_.max_steps; }
+  std::uint64_t staleness(const GradientCommit& commit) const;
+  std::unique_ptr<AggregationPolicy> made(const std::string& policy) const;
+  RoundView view() const;
+  void refuse_stale(RoundDecision& decision);
+  void take_round(RoundDecision& decision);
+  void take_new_policy(RoundDecision& decision);
+  void release(RoundDecision& decision);
+  bool may_begin(std::uint32_t replica, const RoundView& view) const;
+  Instructions instructions() const;
+
+  RoundsOptions options_;
+  std::string policy_text_;
+  std::unique_ptr<AggregationPolicy> policy_;
+  std::string next_policy_text_;
+  std::unique_ptr<AggregationPolicy> next_policy_;
+  Version version_ = 0;
+  bool started_ = false;
+  std::map<std::uint32_t, Member> members_;
+  std::vector<Waiting> sets_;  ///< as they came
+  std::vector<Refusal> refused_;
+  std::vector<std::uint32_t> departed_;
+  std::map<std::uint32_t, ReplicaStanding> standings_;
+  std::uint64_t updates_ = 0;
+  std::uint64_t clipped_ = 0;
+};
+
+}  // namespace troupe

@@ -12,6 +12,7 @@
 #include "troupe/actors/pipeline/pipeline.h"
 #include "troupe/actors/readers/reader.h"
 #include "troupe/messages/protocol.h"
+#include "troupe/testing/outcome.h"
 
 // What every reader promises (the interface Reader in messages/protocol.h), as checks
 // that a reader of your own can be put through. With GoogleTest:
@@ -73,11 +74,6 @@ struct Clause {
 
 /// All of them.
 const std::vector<Clause>& reader_clauses();
-
-struct Outcome {
-  std::vector<std::string> failures;  ///< empty when the promise is kept
-  std::string skipped;                ///< why it could not be checked; empty when it was
-};
 
 /// Puts a reader to one test. Exceptions that come out of its spawner are failures.
 Outcome check(const Clause& clause, const ReaderSubject& subject);

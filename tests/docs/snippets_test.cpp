@@ -260,6 +260,10 @@ self->request(queue, caf::infinite, enqueue_atom_v, block, EnqueueOptions{});   
 self->request(queue, caf::infinite, dequeue_atom_v, DequeueRequest{128});           // -> Batch
   }
 
+  void expected(Troupe& troupe, Queue queue, Producer camera) {
+troupe.tell(queue, expect_atom_v, "camera", caf::actor_cast<caf::actor>(camera));
+  }
+
   void padding() {
 QueueOptions options;
 options.components = {{"words", {DType::int64, {-1}}}};
@@ -286,6 +290,13 @@ InputProducer names = string_input_producer(troupe, "names", {"data/part-*.csv"}
                                             {.epochs = 3, .shuffle = true, .seed = 1});
 InputProducer numbers = range_input_producer(troupe, "numbers", 10);
 InputProducer rows = slice_input_producer(troupe, "rows", {images, labels});
+  }
+
+  void going_on(Troupe& troupe, InputProducer names, std::chrono::milliseconds patience) {
+const auto at = troupe.ask<ReaderSnapshot>(names.producer, patience, snapshot_atom_v);
+InputProducer rest = string_input_producer(troupe, "names", {"data/part-*.csv"},
+                                           {.epochs = 3, .shuffle = true, .seed = 1,
+                                            .position = at.position});
   }
 
   void shared(Troupe& troupe, QueueOptions options) {

@@ -33,7 +33,7 @@ Model scaling(bool) {
   return m;
 }
 
-Parameters weight(float w) { return {1, {"w"}, {Tensor::scalar(w)}}; }
+Parameters weight(float w) { return {1, {"w"}, {Tensor::scalar(w)}, {}}; }
 TensorList query() { return {Tensor::of<float>({2}, {1, 10})}; }
 
 void save(const std::string& directory, std::int64_t step, std::vector<TensorRecord> records) {
@@ -77,8 +77,8 @@ TEST_F(AModelEnsemble, TakesWeightsFromCheckpointsAndMovingAveragesWhereThereAre
 
 TEST_F(AModelEnsemble, RefusesWeightsThatDoNotFitAndKeepsItsOwn) {
   ensemble.join("one", scaling, weight(1));
-  const Parameters wide{1, {"w"}, {Tensor::of<float>({2}, {1, 2})}};
-  const Parameters other{1, {"v"}, {Tensor::scalar(1.0f)}};
+  const Parameters wide{1, {"w"}, {Tensor::of<float>({2}, {1, 2})}, {}};
+  const Parameters other{1, {"v"}, {Tensor::scalar(1.0f)}, {}};
   const auto wrong_shape =
       IsError(Code::invalid_argument,
               HasSubstr("member 'one': variable 'w' is float32 [], but its value is float32 [2]"));

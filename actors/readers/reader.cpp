@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "troupe/actors/readers/reader_behavior.h"
+#include "troupe/actors/readers/record_run.h"
 
 namespace troupe {
 namespace {
@@ -18,6 +19,7 @@ void read_one(ReaderState& r, const BlockLimits& limits) {
       if (next.block.count() == 0)
         fail(Code::internal, r.source->describe(), ": a block without records came, which is not ",
              "the end of the data");
+      for (const auto& run : next.block.streams) check(run);  // sources of users may do anything
       next.block.sequence = r.sequence++;
       r.ready.push_back(std::move(next));
     } else {

@@ -5,6 +5,7 @@
 
 #include <caf/all.hpp>
 
+#include "asking_client.h"
 #include "troupe/devices/cpu_device.h"
 #include "troupe/devices/device_group.h"
 #include "troupe/messages/system_config.h"
@@ -29,31 +30,6 @@ FragmentSpec chain(std::int64_t elements, int devices) {
   return {graph, {"x"}, {last.name()}, {}, {}};
 }
 
-struct ClientState {
-  caf::typed_response_promise<std::int64_t> promise;
-  std::int64_t left = 0;
-};
-using Client = caf::stateful_actor<ClientState>;
-
-void ask(Client* self, const Device& device, FragmentId id, const TensorList& feeds) {
-  self->request(device, caf::infinite, run_atom_v, id, std::uint64_t{0}, feeds)
-      .then([=](const RunResult&) {
-        if (--self->state.left > 0)
-          ask(self, device, id, feeds);
-        else
-          self->state.promise.deliver(std::int64_t{0});
-      });
-}
-
-caf::behavior client(Client* self, const Device& device, FragmentId id, const TensorList& feeds) {
-  return {[=](std::int64_t runs) {
-    self->state.left = runs;
-    self->state.promise = self->make_response_promise<std::int64_t>();
-    ask(self, device, id, feeds);
-    return self->state.promise;
-  }};
-}
-
 void device_edges(benchmark::State& state) {
   const auto devices = static_cast<int>(state.range(0));
   const auto elements = state.range(1) / 4;
@@ -69,7 +45,7 @@ void device_edges(benchmark::State& state) {
   self->request(group, caf::infinite, load_atom_v, chain(elements, devices))
       .receive([&](FragmentId got) { id = got; }, [](const caf::error&) { std::abort(); });
   const auto actor =
-      system.spawn(client, group, id, TensorList{Tensor(DType::float32, {elements})});
+      system.spawn(asking_client, group, id, TensorList{Tensor(DType::float32, {elements})});
   for (auto _ : state)
     self->request(actor, caf::infinite, kRuns)
         .receive([](std::int64_t) {}, [](const caf::error&) { std::abort(); });

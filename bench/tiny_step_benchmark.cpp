@@ -5,6 +5,7 @@
 
 #include <caf/all.hpp>
 
+#include "asking_client.h"
 #include "troupe/devices/cpu_device.h"
 #include "troupe/messages/system_config.h"
 #include "troupe/ops/elementwise.h"
@@ -59,32 +60,6 @@ void executor(benchmark::State& state) {
 }
 BENCHMARK(executor);
 
-/// Asks for one step after the other, as a replica does, and says when they are done.
-struct ClientState {
-  caf::typed_response_promise<std::int64_t> promise;
-  std::int64_t left = 0;
-};
-using Client = caf::stateful_actor<ClientState>;
-
-void ask(Client* self, const Device& device, FragmentId id, const TensorList& feeds) {
-  self->request(device, caf::infinite, run_atom_v, id, std::uint64_t{0}, feeds)
-      .then([=](const RunResult&) {
-        if (--self->state.left > 0)
-          ask(self, device, id, feeds);
-        else
-          self->state.promise.deliver(std::int64_t{0});
-      });
-}
-
-caf::behavior client(Client* self, const Device& device, FragmentId id, const TensorList& feeds) {
-  return {[=](std::int64_t steps) {
-    self->state.left = steps;
-    self->state.promise = self->make_response_promise<std::int64_t>();
-    ask(self, device, id, feeds);
-    return self->state.promise;
-  }};
-}
-
 void device_actor(benchmark::State& state) {
   TinyModel model;
   const auto inter_op = static_cast<int>(state.range(0));
@@ -95,7 +70,7 @@ void device_actor(benchmark::State& state) {
   FragmentId id = 0;
   self->request(device, caf::infinite, load_atom_v, model.spec)
       .receive([&](FragmentId got) { id = got; }, [](const caf::error&) { std::abort(); });
-  const auto actor = system.spawn(client, device, id, model.feeds);
+  const auto actor = system.spawn(asking_client, device, id, model.feeds);
   constexpr std::int64_t kSteps = 1000;
   for (auto _ : state)
     self->request(actor, caf::infinite, kSteps)

@@ -5,7 +5,7 @@
 #include <map>
 #include <memory>
 
-#include "troupe/actors/checkpoint/checkpoint.h"
+#include "troupe/actors/checkpoint/trained_values.h"
 #include "troupe/messages/answer.h"
 
 namespace troupe {
@@ -14,13 +14,15 @@ namespace {
 using Self = Member::stateful_pointer<ModelMemberState>;
 using OptionsPtr = std::shared_ptr<const ModelMemberOptions>;
 
+std::string title(const ModelMemberOptions& options) { return text("member '", options.name, "'"); }
+
 void compute(Self self, const OptionsPtr& options, caf::typed_response_promise<TensorList> to,
              TensorList feeds) {
   self->request(options->device, caf::infinite, run_atom_v, self->state.fragment, std::uint64_t{0},
                 std::move(feeds))
       .then([to](RunResult& result) mutable { to.deliver(std::move(result.fetches)); },
             [to, options](caf::error& error) mutable {
-              to.deliver(fault(to_error(error).within(text("member '", options->name, "'"))));
+              to.deliver(fault(to_error(error).within(title(*options))));
             });
 }
 
@@ -36,7 +38,7 @@ void load(Self self, const OptionsPtr& options) {
           },
           [self, options](caf::error& error) {
             auto& s = self->state;
-            s.failure = fault(to_error(error).within(text("member '", options->name, "'")));
+            s.failure = fault(to_error(error).within(title(*options)));
             for (auto& waiting : std::exchange(s.waiting, {})) waiting.promise.deliver(s.failure);
           });
 }
@@ -45,8 +47,7 @@ void load(Self self, const OptionsPtr& options) {
 
 Member::behavior_type model_member(Self self, ModelMemberOptions given) {
   const auto options = std::make_shared<const ModelMemberOptions>(std::move(given));
-  self->state.weights =
-      weights_for(options->fragment, options->weights, text("member '", options->name, "'"));
+  self->state.weights = weights_for(options->fragment, options->weights, title(*options));
   load(self, options);
   return {
       [self, options](run_atom, const TensorList& inputs) -> caf::result<TensorList> {
@@ -61,13 +62,12 @@ Member::behavior_type model_member(Self self, ModelMemberOptions given) {
             s.waiting.push_back({promise, std::move(feeds)});
           return promise;
         } catch (const Error& error) {
-          return fault(error.within(text("member '", options->name, "'")));
+          return fault(error.within(title(*options)));
         }
       },
       [self, options](assign_atom, const Parameters& weights) {
         return answer([&] {
-          self->state.weights =
-              weights_for(options->fragment, weights, text("member '", options->name, "'"));
+          self->state.weights = weights_for(options->fragment, weights, title(*options));
           return caf::ok_atom_v;
         });
       },
@@ -96,14 +96,9 @@ TensorList weights_for(const ModelFragment& fragment, const Parameters& weights,
 }
 
 Parameters trained_weights(const Checkpoint& checkpoint) {
-  std::map<std::string, Tensor> weights;
-  for (auto& record : checkpoint.read_all()) {
-    if (record.kind == TensorKind::variable) weights.emplace(record.name, record.value);
-    if (record.kind == TensorKind::moving_average) weights[record.variable] = record.value;
-  }
   Parameters all;
   all.version = static_cast<Version>(checkpoint.step());
-  for (auto& [name, value] : weights) {
+  for (auto& [name, value] : trained_values(checkpoint)) {
     all.names.push_back(name);
     all.values.push_back(std::move(value));
   }

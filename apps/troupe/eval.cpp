@@ -7,7 +7,7 @@
 #include "commands.h"
 #include "programs.h"
 #include "say.h"
-#include "troupe/actors/checkpoint/checkpoint.h"
+#include "troupe/actors/checkpoint/trained_values.h"
 #include "troupe/actors/pipeline/batch_iterator.h"
 #include "troupe/actors/session.h"
 #include "troupe/actors/training/fragments.h"
@@ -39,23 +39,13 @@ std::string program_of(const Checkpoint& checkpoint, const std::string& given) {
   return given.empty() ? found->second : given;
 }
 
-/// The weights of a checkpoint; their moving averages where there are some.
-void restore(Session& session, const Checkpoint& checkpoint) {
-  std::map<std::string, Tensor> weights;
-  for (auto& record : checkpoint.read_all()) {
-    if (record.kind == TensorKind::variable) weights.emplace(record.name, record.value);
-    if (record.kind == TensorKind::moving_average) weights[record.variable] = record.value;
-  }
-  session.restore(weights);
-}
-
 int eval(const Arguments& a) {
   const auto checkpoint = Checkpoint::open(a.checkpoint);
   const auto program = evaluation_program(program_of(checkpoint, a.program), a.data);
   const auto model = program.model(false);
   const auto fragment = evaluation_fragment(model);
   Session session(model.graph, {.threads = a.threads});
-  restore(session, checkpoint);
+  session.restore(trained_values(checkpoint));
 
   OutputList fetches{model.loss};
   for (const auto& metric : model.metrics) fetches.push_back(metric.value);
@@ -80,7 +70,7 @@ int predict(const Arguments& a) {
   const auto model = program.model(false);
   validate(model);
   Session session(model.graph, {.threads = a.threads});
-  restore(session, checkpoint);
+  session.restore(trained_values(checkpoint));
   std::int64_t row = 0;
   BatchIterator batches(*program.test, a.threads);
   while (const auto batch = batches.next()) {

@@ -2,34 +2,12 @@
 
 #include <algorithm>
 #include <caf/typed_event_based_actor.hpp>
-#include <cmath>
 #include <numeric>
 
 #include "troupe/messages/answer.h"
-#include "troupe/ops/dispatch.h"
 #include "troupe/ops/random.h"
 
 namespace troupe {
-namespace {
-
-/// sum += share * value; the first value makes the sum.
-void add_scaled(Tensor& sum, double share, const Tensor& value) {
-  if (!is_floating(value.dtype())) {  // counters that every micro-batch sets alike
-    sum = value;
-    return;
-  }
-  const bool first = sum.dtype() != value.dtype() || !(sum.shape() == value.shape());
-  if (first) sum = Tensor(value.dtype(), value.shape());
-  dispatch_floating(value.dtype(), "gradient", [&]<class T>() {
-    auto out = sum.write<T>();
-    const auto in = value.read<T>();
-    const auto scale = static_cast<T>(share);
-    for (std::size_t i = 0; i < out.size(); ++i) out[i] += scale * in[i];
-  });
-}
-
-}  // namespace
-
 void StageState::start(StageOptions options) {
   options_ = std::move(options);
   store_ = std::make_unique<ParameterStore>(title(), options_.program.variables, options_.optimizer,
@@ -78,12 +56,11 @@ caf::result<StageReport> StageState::run(const StageStep& step) {
   report_.stage = options_.index;
   report_.step = step.step;
   begun_ = Clock::now();
-  all_rows_ =
-      static_cast<double>(std::accumulate(step.rows.begin(), step.rows.end(), std::int64_t{0}));
+  all_rows_ = std::accumulate(step.rows.begin(), step.rows.end(), std::int64_t{0});
   moves_ = stage_order(options_.schedule, options_.index, options_.stages,
                        static_cast<std::uint32_t>(step.rows.size()));
   next_move_ = 0;
-  sums_.assign(options_.program.parts.size(), Tensor());
+  sums_ = GradientAccumulator(options_.program.parts.size());
   variables_ = store_->parameters(false).values;
   auto promise = promise_;
   advance();
@@ -158,32 +135,28 @@ void StageState::go_back(std::uint32_t micro_batch) {
 void StageState::collect(std::uint32_t micro_batch, TensorList& outputs) {
   inputs_.erase(micro_batch);
   if (!is_last()) --under_way_;
-  const auto share = static_cast<double>(step_->rows.at(micro_batch)) / all_rows_;
+  const auto share =
+      static_cast<double>(step_->rows.at(micro_batch)) / static_cast<double>(all_rows_);
   std::size_t at = 0;
   if (options_.program.has_loss) report_.loss += share * outputs.at(at++).item();
   if (options_.program.has_input_gradient)
     self_->send(before_, backward_atom_v,
                 StageTensor{step_->step, micro_batch, std::move(outputs.at(at++))});
-  for (std::size_t part = 0; part < sums_.size(); ++part) add(part, share, outputs.at(at + part));
-}
-
-/// The gradient that comes back to a stage is that of the micro-batch's own mean; so every
-/// part, assigned values too, counts by its share of the rows.
-void StageState::add(std::size_t part, double share, Tensor& value) {
-  add_scaled(sums_[part], share, value);
-  value = Tensor();
+  // The gradient that comes back to a stage is that of the micro-batch's own mean.
+  for (std::size_t part = 0; part < options_.program.parts.size(); ++part)
+    sums_.add(part, std::move(outputs.at(at + part)), Tensor(), step_->rows.at(micro_batch));
 }
 
 void StageState::update() {
   GradientSet set;
   set.commit.step = step_->step;
   set.commit.version = store_->version();
-  for (std::size_t i = 0; i < sums_.size(); ++i) {
+  for (std::size_t i = 0; i < options_.program.parts.size(); ++i) {
     GradientPart part;
     part.kind = options_.program.parts[i].kind;
     part.step = step_->step;
     part.variable = options_.program.parts[i].variable;
-    part.values = std::move(sums_[i]);
+    part.values = sums_.take(i, all_rows_).value().values;
     set.parts.push_back(std::move(part));
   }
   variables_.clear();  // values that nobody else holds are updated in place

@@ -8,6 +8,7 @@
 
 #include "troupe/actors/stages/stage_order.h"
 #include "troupe/actors/stages/stage_program.h"
+#include "troupe/actors/training/gradient_accumulator.h"
 #include "troupe/messages/stage_clock.h"
 #include "troupe/messages/stages.h"
 
@@ -49,7 +50,6 @@ class StageState {
                void (StageState::*then)(std::uint32_t, TensorList&));
   void pass_on(std::uint32_t micro_batch, TensorList& outputs);
   void collect(std::uint32_t micro_batch, TensorList& outputs);
-  void add(std::size_t part, double share, Tensor& value);
   void update();
   void end(caf::error failure);
   bool is_last() const { return options_.index + 1 == options_.stages; }
@@ -67,7 +67,7 @@ class StageState {
   caf::typed_response_promise<StageReport> promise_;
   StageReport report_;
   Clock::time_point begun_;
-  double all_rows_ = 0;
+  std::int64_t all_rows_ = 0;
   std::vector<StageMove> moves_;
   std::size_t next_move_ = 0;
   bool computing_ = false;
@@ -75,7 +75,7 @@ class StageState {
   TensorList variables_;
   std::map<std::uint32_t, Tensor> inputs_;    // by micro-batch, until it has come back
   std::map<std::uint32_t, Tensor> returned_;  // gradients, or labels
-  TensorList sums_;                           // of the parts
+  GradientAccumulator sums_;                  // of the parts
   StageClock clock_;
 };
 

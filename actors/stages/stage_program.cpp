@@ -18,7 +18,7 @@ struct Built {
   TensorSpec output;
 };
 
-/// Adds what backward fetches: of `objective` the gradients, of `told` the value.
+/// Adds the gradients of `objective`, and the graph's updates, to what backward fetches.
 void add_gradients(Graph& graph, StageProgram& program, Output objective, Output input) {
   const auto variables = graph.variables();
   OutputList by;

@@ -128,9 +128,10 @@ void EnsembleState::lose(const caf::down_msg& down) {
 
 // ---- queries ---------------------------------------------------------------------------------
 
-caf::error EnsembleState::too_few(const Query& query, Code code, const std::string& when) const {
-  return fault(code, text("ensemble '", options_.name, "' has ", query.answers.size(), " of ",
-                          query.quorum, " answers ", when, "; missing: ", joined(query.missing)));
+caf::error EnsembleState::too_few_in_time(const Query& query) const {
+  return fault(Code::deadline_exceeded,
+               text("ensemble '", options_.name, "' has ", query.answers.size(), " of ",
+                    query.quorum, " answers at its deadline; missing: ", joined(query.missing)));
 }
 
 caf::result<EnsembleAnswer> EnsembleState::run(const TensorList& inputs) {
@@ -292,7 +293,7 @@ void EnsembleState::expire() {
         finish(at);
       } else {
         for (const auto& [member, name] : query.pending) query.missing.push_back(name + " (late)");
-        fail_query(at, too_few(query, Code::deadline_exceeded, "at its deadline"));
+        fail_query(at, too_few_in_time(query));
       }
     }
     at = next;

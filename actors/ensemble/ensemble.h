@@ -75,7 +75,7 @@ class EnsembleState {
   void settle(QueryId id);
   void finish(std::map<QueryId, Query>::iterator at);
   void fail_query(std::map<QueryId, Query>::iterator at, const caf::error& error);
-  caf::error too_few(const Query& query, Code code, const std::string& when) const;
+  caf::error too_few_in_time(const Query& query) const;
 
   Ensemble::pointer self_;
   EnsembleOptions options_;

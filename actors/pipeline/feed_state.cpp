@@ -40,7 +40,9 @@ void FeedState::check(const Element& element) const {
 }
 
 void FeedState::refuse() const {
-  if (!closed_) throw ended_->within(title() + " is not read any more");
+  // Whatever ended the pipeline: an actor that goes down with it may be told of its
+  // neighbour's end before its own.
+  if (!closed_) fail(Code::cancelled, title(), " is not read any more: ", ended_->what());
   if (closed_->failed())
     fail(Code::failed_precondition, title(), " has failed: ", closed_->message);
   fail(Code::failed_precondition, title(), " was closed: nothing can be pushed any more");

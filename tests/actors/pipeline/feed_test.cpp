@@ -9,12 +9,17 @@
 #include <stdexcept>
 #include <thread>
 
+#include "support/error_matcher.h"
 #include "support/message_of.h"
 #include "troupe/actors/pipeline/batch_iterator.h"
+#include "troupe/actors/pipeline/feed_state.h"
+#include "troupe/actors/topology/troupe.h"
 
 namespace troupe {
 namespace {
 
+using test::error_of;
+using test::IsError;
 using test::message_of;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -145,6 +150,32 @@ TEST(Feed, TellsWhoeverPushesWhatThePipelineFailedWith) {
   });
   EXPECT_EQ(words, "feed 'numbers' is not read any more: feed 'numbers', element 4: not 3");
   EXPECT_THAT(message_of([&] { rest(iterator); }), StartsWith("feed 'numbers', element 4: not 3"));
+}
+
+TEST(Feed, IsCancelledForWhoeverPushesWhateverThePipelineEndedWith) {
+  for (const auto code : {Code::cancelled, Code::unavailable, Code::data_loss, Code::ok}) {
+    const auto feed = std::make_shared<FeedState>(
+        std::vector<QueueComponent>{{"n", {DType::int64, {}}}}, FeedOptions{.name = "numbers"});
+    feed->end(Error(code, "the queue is gone"));
+    EXPECT_THAT(error_of([&] { feed->push(number(1), kForever); }),
+                IsError(Code::cancelled,
+                        StartsWith("feed 'numbers' is not read any more: the queue is gone")));
+  }
+}
+
+TEST(Feed, IsCancelledWhenItsQueueGoesFirst) {
+  Troupe troupe({1, 1});
+  auto feed = number_feed(1);
+  const auto running = batches_of(feed).spawn(troupe, "", 0);
+  caf::scoped_actor self{troupe.system()};
+  self->monitor(running.queue);
+  self->send_exit(running.queue, caf::exit_reason::user_shutdown);
+  self->receive([](const caf::down_msg&) {});
+  for (const auto& [name, decoder] : running.decoders) troupe.tell(decoder, start_atom_v);
+  EXPECT_THAT(error_of([&] {
+                while (true) feed.push(number(0));
+              }),
+              IsError(Code::cancelled, StartsWith("feed 'numbers' is not read any more: ")));
 }
 
 TEST(Feed, ServesOneRunOnly) {

@@ -1,9 +1,5 @@
 #include "troupe/actors/pipeline/pipeline_file.h"
 
-#include <google/protobuf/descriptor.h>
-#include <google/protobuf/io/tokenizer.h>
-#include <google/protobuf/text_format.h>
-
 #include <algorithm>
 #include <limits>
 #include <optional>
@@ -11,85 +7,13 @@
 #include <vector>
 
 #include "troupe/actors/pipeline/catalog.h"
+#include "troupe/actors/pipeline/pipeline_of.h"
 #include "troupe/actors/pipeline/records.h"
-#include "troupe/actors/readers/input_file.h"
 #include "troupe/messages/proto/pipeline.pb.h"
 #include "troupe/ops/error.h"
 
 namespace troupe {
 namespace {
-
-using google::protobuf::TextFormat;
-
-constexpr std::size_t kMaxFileBytes = std::size_t{4} << 20;
-
-/// Keeps the first complaint of the text parser.
-class FirstError : public google::protobuf::io::ErrorCollector {
- public:
-  explicit FirstError(const std::string& path) : path_(path) {}
-  void AddError(int line, google::protobuf::io::ColumnNumber column,
-                const std::string& message) override {
-    if (first_.empty()) first_ = text(path_, ":", line + 1, ":", column + 1, ": ", message);
-  }
-  const std::string& message() const { return first_; }
-
- private:
-  const std::string& path_;
-  std::string first_;
-};
-
-/// A message of the file, and where its fields stand.
-template <class Message>
-class Located {
- public:
-  Located(const Message& message, const TextFormat::ParseInfoTree* places, std::string path,
-          std::string own)
-      : message_(message), places_(places), path_(std::move(path)), own_(std::move(own)) {}
-
-  const Message& operator*() const { return message_; }
-  const Message* operator->() const { return &message_; }
-  /// "train.pbtxt:4:5", where the message begins.
-  const std::string& place() const { return own_; }
-
-  /// Where a field stands, or else where the message begins.
-  std::string place(const char* field, int index = -1) const {
-    const auto* descriptor = Message::descriptor()->FindFieldByName(field);
-    if (places_ == nullptr || descriptor == nullptr) return own_;
-    const auto at = places_->GetLocation(descriptor, index);
-    return at.line < 0 ? own_ : text(path_, ":", at.line + 1, ":", at.column + 1);
-  }
-
-  template <class Inner>
-  Located<Inner> inside(const char* field, const Inner& inner, int index = -1) const {
-    const auto* descriptor = Message::descriptor()->FindFieldByName(field);
-    return {inner, places_ == nullptr ? nullptr : places_->GetTreeForNested(descriptor, index),
-            path_, place(field, index)};
-  }
-
- private:
-  const Message& message_;
-  const TextFormat::ParseInfoTree* places_;
-  std::string path_;
-  std::string own_;
-};
-
-/// "train.pbtxt" of "train.pbtxt:4:5".
-std::string_view file_of(std::string_view place) {
-  for (int part = 0; part < 2; ++part) place = place.substr(0, place.find_last_of(':'));
-  return place;
-}
-
-/// Does something whose errors belong to a place of the file.
-template <class Work>
-auto at(const std::string& place, Work work) {
-  try {
-    return work();
-  } catch (const Error& error) {
-    // An option knows its own place.
-    if (std::string_view(error.what()).starts_with(text(file_of(place), ':'))) throw;
-    throw error.within(place);
-  }
-}
 
 OptionMap options_of(const Located<proto::Component>& component, const std::string& directory) {
   OptionMap options;
@@ -138,7 +62,7 @@ Records in_turn(const Located<proto::Interleave>& interleaved, const std::string
   const auto open = [=](const std::string& file) {
     return read_records(reader, reading.of_file(file)).open();
   };
-  return at(interleaved.place(), [&] { return interleave(reading.files("files"), open, options); });
+  return at_place(interleaved.place(), [&] { return interleave(reading.files("files"), open, options); });
 }
 
 struct Stream {
@@ -151,19 +75,19 @@ Stream read_stream(const Located<proto::Stream>& stream, const std::string& dire
     fail(Code::invalid_argument, stream.place(), ": a stream has a reader and a decoder");
   const auto reader = stream.inside("reader", stream->reader());
   const auto reading = options_of(reader, directory);
-  Stream made{at(reader.place(), [&] { return read_records(reader->name(), reading); }), {}};
+  Stream made{at_place(reader.place(), [&] { return read_records(reader->name(), reading); }), {}};
   if (stream->has_interleave())
     made.records =
         in_turn(stream.inside("interleave", stream->interleave()), reader->name(), reading);
   for (int i = 0; i < stream->decoder_size(); ++i) {
     const auto decoder = stream.inside("decoder", stream->decoder(i), i);
-    made.decoders.push_back(at(decoder.place(), [&] {
+    made.decoders.push_back(at_place(decoder.place(), [&] {
       auto factory = decoder_of(decoder->name(), options_of(decoder, directory), reading);
       (void)factory()->components();  // complains about options that do not go together
       return factory;
     }));
   }
-  const auto streams = at(reader.place(), [&] { return made.records.stream_count(); });
+  const auto streams = at_place(reader.place(), [&] { return made.records.stream_count(); });
   const auto decoders = made.decoders.size();
   if (streams != 0 && streams != decoders)
     fail(Code::invalid_argument,
@@ -222,7 +146,7 @@ Examples filtered(const Located<proto::Filter>& filter, const Examples& examples
                        (values.empty() || std::ranges::find(values, value) != values.end());
     return meant != exclude;
   };
-  return at(filter.place(), [&] { return examples.filter(keep); });
+  return at_place(filter.place(), [&] { return examples.filter(keep); });
 }
 
 template <class Message>
@@ -245,7 +169,7 @@ Examples read_examples(const Located<Message>& part, const std::string& director
   auto decoders = streams[0].decoders;
   for (int i = 1; i < part->stream_size(); ++i) {
     const auto& stream = streams[static_cast<std::size_t>(i)];
-    records = at(part.place("stream", i), [&] { return records.zip(stream.records); });
+    records = at_place(part.place("stream", i), [&] { return records.zip(stream.records); });
     decoders.insert(decoders.end(), stream.decoders.begin(), stream.decoders.end());
   }
 
@@ -253,7 +177,7 @@ Examples read_examples(const Located<Message>& part, const std::string& director
   if (part->has_split()) {
     std::size_t count = 0;
     set_number(count, part, "split", true, part->split(), 1);
-    parts = at(part.place("split"), [&] { return records.split(count); });
+    parts = at_place(part.place("split"), [&] { return records.split(count); });
   }
   std::optional<std::uint64_t> seed;
   if (part->has_shuffle_files()) seed = part->shuffle_files();
@@ -265,12 +189,12 @@ Examples read_examples(const Located<Message>& part, const std::string& director
       const auto place = part.inside("shard", part->shard());
       const auto index = bytes(place, "index", place->index());
       const auto count = bytes(place, "count", place->count());
-      each = at(place.place(), [&] { return shard(each, index, count); });
+      each = at_place(place.place(), [&] { return shard(each, index, count); });
     }
     if (part->has_epochs() || seed)
-      each = at(part.place(part->has_epochs() ? "epochs" : "shuffle_files"),
+      each = at_place(part.place(part->has_epochs() ? "epochs" : "shuffle_files"),
                 [&] { return each.repeat(part->has_epochs() ? part->epochs() : 1, seed); });
-    examples.push_back(at(decoding.place(), [&] { return each.decode(decoders, options); }));
+    examples.push_back(at_place(decoding.place(), [&] { return each.decode(decoders, options); }));
   }
   return filtered_by_all(part, join(examples));
 }
@@ -291,7 +215,7 @@ Examples joined(const Located<proto::Pipeline>& file, const std::string& directo
   std::vector<Examples> streams;
   for (int i = 0; i < file->join_size(); ++i)
     streams.push_back(read_examples(file.inside("join", file->join(i), i), directory));
-  return filtered_by_all(file, at(file.place("join", 0), [&] { return join(streams); }));
+  return filtered_by_all(file, at_place(file.place("join", 0), [&] { return join(streams); }));
 }
 
 // ---- queue and batches -----------------------------------------------------------------------
@@ -303,7 +227,7 @@ Examples queue(const Located<proto::Pipeline>& file, const Examples& examples) {
     if (written->has_capacity()) options.capacity = written->capacity();
     if (written->has_min_after_dequeue()) options.min_after_dequeue = written->min_after_dequeue();
     options.capacity_bytes = bytes(written, "capacity_bytes", written->capacity_bytes());
-    return at(written.place(), [&] { return examples.shuffle(options); });
+    return at_place(written.place(), [&] { return examples.shuffle(options); });
   }
   if (!file->has_fifo()) {
     if (file->has_bucket_by_length()) return examples;  // it makes a queue that is large enough
@@ -314,7 +238,7 @@ Examples queue(const Located<proto::Pipeline>& file, const Examples& examples) {
   BufferOptions options;
   if (written->has_capacity()) options.capacity = written->capacity();
   options.capacity_bytes = bytes(written, "capacity_bytes", written->capacity_bytes());
-  return at(written.place(), [&] { return examples.buffer(options); });
+  return at_place(written.place(), [&] { return examples.buffer(options); });
 }
 
 template <class Message>
@@ -338,7 +262,7 @@ PadOptions pad_options(const Located<Message>& batch) {
 
 Batches batched(const Located<proto::Batching>& batch, const Examples& examples) {
   const auto rule = remainder(batch);
-  const auto made = at(batch.place("rows"), [&] {
+  const auto made = at_place(batch.place("rows"), [&] {
     if (!batch->has_padding()) return examples.batch(batch->rows(), rule);
     return examples.padded_batch(batch->rows(), rule, pad_options(batch));
   });
@@ -362,7 +286,7 @@ Batches bucketed(const Located<proto::Bucketing>& buckets, const Examples& examp
     };
   }
   const auto rule = remainder(buckets);
-  const auto made = at(buckets.place(), [&] { return examples.bucket_by_length(options, rule); });
+  const auto made = at_place(buckets.place(), [&] { return examples.bucket_by_length(options, rule); });
   return buckets->in_order() ? made.in_order() : made;
 }
 
@@ -375,37 +299,26 @@ Batches batches(const Located<proto::Pipeline>& file, const Examples& examples) 
                   ? batched(file.inside("batch", file->batch()), examples)
                   : bucketed(file.inside("bucket_by_length", file->bucket_by_length()), examples);
   if (!file->has_prefetch()) return made;
-  return at(file.place("prefetch"), [&] { return made.prefetch(file->prefetch()); });
-}
-
-std::string directory_of(const std::string& path) {
-  const auto slash = path.rfind('/');
-  if (slash == std::string::npos) return {};
-  return slash == 0 ? "/" : path.substr(0, slash);
+  return at_place(file.place("prefetch"), [&] { return made.prefetch(file->prefetch()); });
 }
 
 }  // namespace
 
+Batches pipeline_of(const Located<proto::Pipeline>& file, const std::string& directory) {
+  return batches(file, queue(file, joined(file, directory)));
+}
+
 Batches parse_pipeline(const std::string& text, const std::string& path) {
   proto::Pipeline message;
-  TextFormat::ParseInfoTree places;
-  FirstError first(path);
-  TextFormat::Parser parser;
-  parser.RecordErrorsTo(&first);
-  parser.WriteLocationsTo(&places);
-  if (!parser.ParseFromString(text, &message)) fail(Code::invalid_argument, first.message());
-
-  const Located<proto::Pipeline> file(message, &places, path, path);
-  return batches(file, queue(file, joined(file, directory_of(path))));
+  TextPlaces places(path);
+  FileProblems problems;
+  places.parse(text, message, problems);
+  problems.expect_none();
+  return pipeline_of({message, places, path}, directory_of(path));
 }
 
 Batches read_pipeline(const std::string& path) {
-  InputFile file(path);
-  std::string text(kMaxFileBytes + 1, '\0');
-  text.resize(file.read(text.data(), text.size()));
-  if (text.size() > kMaxFileBytes)
-    fail(Code::resource_exhausted, path, ": a pipeline file has at most ", kMaxFileBytes, " bytes");
-  return parse_pipeline(text, path);
+  return parse_pipeline(read_small_file(path), path);
 }
 
 }  // namespace troupe

@@ -1,9 +1,9 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "troupe/ops/error.h"
+#include "troupe/ops/spelling.h"
 
 namespace troupe::cli {
 
@@ -23,9 +23,6 @@ auto preparing(Fn fn) {
     throw UsageError(error.what());
   }
 }
-
-/// "; did you mean 'train'?" for a word that is nearly one of the others, else "".
-std::string suggestion(const std::string& word, const std::vector<std::string>& others);
 
 /// A message of the library with the names of its C++ options replaced by those
 /// of the command line, and left out where there is none. Without `flags`, those

@@ -87,7 +87,7 @@ TEST_F(PipelineFileTest, DescribesBatches) {
 
 TEST_F(PipelineFileTest, PointsAtWhatIsNotItsLanguage) {
   EXPECT_EQ(complaint("stream {\n  raeder { }\n}"),
-            ":2:10: Message type \"troupe.proto.Stream\" has no field named \"raeder\".");
+            ":2:3: there is no field 'raeder'; did you mean 'reader'?");
   EXPECT_THAT(complaint("stream {\n"), StartsWith(":2:1: Expected identifier"));
   EXPECT_THAT(complaint("batch { rows: many }"), StartsWith(":1:15: Expected integer"));
 }

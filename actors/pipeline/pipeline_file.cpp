@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "troupe/actors/pipeline/catalog.h"
+#include "troupe/actors/pipeline/component_options.h"
 #include "troupe/actors/pipeline/pipeline_of.h"
 #include "troupe/actors/pipeline/records.h"
 #include "troupe/messages/proto/pipeline.pb.h"
 #include "troupe/ops/error.h"
 
 namespace troupe {
-namespace {
 
 OptionMap options_of(const Located<proto::Component>& component, const std::string& directory) {
   OptionMap options;
@@ -27,6 +27,8 @@ OptionMap options_of(const Located<proto::Component>& component, const std::stri
   }
   return options;
 }
+
+namespace {
 
 // ---- records ---------------------------------------------------------------------------------
 
@@ -62,7 +64,8 @@ Records in_turn(const Located<proto::Interleave>& interleaved, const std::string
   const auto open = [=](const std::string& file) {
     return read_records(reader, reading.of_file(file)).open();
   };
-  return at_place(interleaved.place(), [&] { return interleave(reading.files("files"), open, options); });
+  return at_place(interleaved.place(),
+                  [&] { return interleave(reading.files("files"), open, options); });
 }
 
 struct Stream {
@@ -193,7 +196,7 @@ Examples read_examples(const Located<Message>& part, const std::string& director
     }
     if (part->has_epochs() || seed)
       each = at_place(part.place(part->has_epochs() ? "epochs" : "shuffle_files"),
-                [&] { return each.repeat(part->has_epochs() ? part->epochs() : 1, seed); });
+                      [&] { return each.repeat(part->has_epochs() ? part->epochs() : 1, seed); });
     examples.push_back(at_place(decoding.place(), [&] { return each.decode(decoders, options); }));
   }
   return filtered_by_all(part, join(examples));
@@ -286,7 +289,8 @@ Batches bucketed(const Located<proto::Bucketing>& buckets, const Examples& examp
     };
   }
   const auto rule = remainder(buckets);
-  const auto made = at_place(buckets.place(), [&] { return examples.bucket_by_length(options, rule); });
+  const auto made =
+      at_place(buckets.place(), [&] { return examples.bucket_by_length(options, rule); });
   return buckets->in_order() ? made.in_order() : made;
 }
 

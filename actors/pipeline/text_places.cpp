@@ -5,6 +5,7 @@
 #include <google/protobuf/message.h>
 #include <google/protobuf/text_format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <map>
@@ -88,8 +89,7 @@ class Complaints : public google::protobuf::io::ErrorCollector {
   static constexpr int kMostUnknown = 20;  // a file of something else has more than anybody reads
 
   void add(int line, int column, const std::string& words) {
-    problems_.add(Code::invalid_argument,
-                  text(path_, ':', line + 1, ':', column + 1, ": ", words));
+    problems_.add(Code::invalid_argument, text(path_, ':', line + 1, ':', column + 1, ": ", words));
   }
 
   const std::string& path_;
@@ -181,11 +181,11 @@ TextPlaces::~TextPlaces() = default;
 
 const std::string& TextPlaces::path() const { return state_->path; }
 
-void TextPlaces::parse(const std::string& text, Message& message, FileProblems& problems) {
+bool TextPlaces::parse(const std::string& text, Message& message, FileProblems& problems) {
   if (const auto place = too_deep(text)) {
     problems.add(Code::invalid_argument,
                  troupe::text(state_->path, ':', *place, ": messages are nested too deep"));
-    return;
+    return false;
   }
   Complaints complaints(state_->path, text, problems);
   TextFormat::Parser parser;
@@ -197,6 +197,7 @@ void TextPlaces::parse(const std::string& text, Message& message, FileProblems& 
     problems.add(Code::invalid_argument,
                  troupe::text(state_->path, ":1:1: this is not Protobuf's text format"));
   state_->remember(message, &state_->root);
+  return whole;
 }
 
 std::string TextPlaces::find(const Message& message, const char* field, int index) const {
@@ -206,6 +207,7 @@ std::string TextPlaces::find(const Message& message, const char* field, int inde
   if (given != state_->set.end()) return given->second;
   const auto tree = state_->trees.find(&message);
   if (tree == state_->trees.end()) return {};
+  if (descriptor->is_repeated()) index = std::max(index, 0);  // all of them: where the first is
   const auto at = tree->second->GetLocation(descriptor, index);
   return at.line < 0 ? std::string() : text(state_->path, ':', at.line + 1, ':', at.column + 1);
 }

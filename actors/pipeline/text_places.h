@@ -33,8 +33,8 @@ class TextPlaces {
   TextPlaces& operator=(const TextPlaces&) = delete;
 
   /// Fills `message`, which must outlive this, and adds what is wrong to `problems`: all
-  /// unknown fields, and the first thing that is not text format.
-  void parse(const std::string& text, google::protobuf::Message& message, FileProblems& problems);
+  /// unknown fields, and the first thing that is not text format. Whether the end was reached.
+  bool parse(const std::string& text, google::protobuf::Message& message, FileProblems& problems);
   /// Sets a field that is a number, a text, true or false. Adds to `problems` what is wrong with
   /// path or value.
   void set(const FileSetting& setting, google::protobuf::Message& message, FileProblems& problems);

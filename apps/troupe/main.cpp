@@ -39,7 +39,8 @@ bool is_unknown_command(const CLI::App& app, int argc, char** argv) {
   if (std::find(names.begin(), names.end(), word) != names.end()) return false;
   std::string all;
   for (const auto& name : names) all += (all.empty() ? "" : ", ") + name;
-  complain("troupe: unknown command '{}'{} (there are: {})", word, suggestion(word, names), all);
+  complain("troupe: unknown command '{}'{} (there are: {})", word, troupe::suggestion(word, names),
+           all);
   return true;
 }
 

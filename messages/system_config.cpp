@@ -4,7 +4,7 @@
 
 #include <caf/all.hpp>
 
-#include "troupe/messages/stages.h"
+#include "troupe/messages/all_reduce.h"
 
 namespace troupe {
 
@@ -34,6 +34,8 @@ SystemConfig::SystemConfig(ThreadBudget budget) {
   add_message_types<caf::id_block::troupe_ensemble>();
   add_message_types<caf::id_block::troupe_stages>();
   add_message_types<caf::id_block::troupe_stage_handles>();
+  add_message_types<caf::id_block::troupe_all_reduce>();
+  add_message_types<caf::id_block::troupe_reducer>();
   add_error_category(caf::atom("troupe"),
                      [](std::uint8_t code, caf::atom_value, const caf::message& context) {
                        std::string line(to_string(static_cast<Code>(code)));

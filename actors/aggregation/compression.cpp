@@ -1,0 +1,203 @@
+#include "troupe/actors/aggregation/compression.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "troupe/ops/dispatch.h"
+
+namespace troupe {
+namespace {
+
+constexpr float kLargestFloat16 = 65504;
+
+template <class Half>
+Half to_half(float value);
+template <>
+bfloat16 to_half<bfloat16>(float value) {
+  return to_bfloat16(value);
+}
+template <>
+float16 to_half<float16>(float value) {
+  // Infinities stay: they are not a number that was too large.
+  return to_float16(std::isinf(value) ? value
+                                      : std::clamp(value, -kLargestFloat16, kLargestFloat16));
+}
+
+template <class Half>
+Tensor in_16_bits(const Tensor& gradient, DType type) {
+  auto half = Tensor::uninitialized(type, gradient.shape());
+  dispatch_floating(gradient.dtype(), "gradient", [&]<class T>() {
+    const auto from = gradient.read<T>();
+    auto to = half.write<Half>();
+    for (std::size_t i = 0; i < from.size(); ++i)
+      to[i] = to_half<Half>(static_cast<float>(from[i]));
+  });
+  return half;
+}
+
+template <class Half>
+Tensor from_16_bits(const Tensor& half, DType type) {
+  auto gradient = Tensor::uninitialized(type, half.shape());
+  dispatch_floating(type, "gradient", [&]<class T>() {
+    const auto from = half.read<Half>();
+    auto to = gradient.write<T>();
+    for (std::size_t i = 0; i < from.size(); ++i) to[i] = static_cast<T>(to_float(from[i]));
+  });
+  return gradient;
+}
+
+/// The places of the `count` values that are farthest from zero, ascending; of equal
+/// values the first. One that is not finite is farther than any other.
+template <class T>
+std::vector<std::int64_t> largest_places(std::span<const T> values, std::size_t count) {
+  const auto size = [&](std::int64_t i) {
+    const auto x = std::abs(values[static_cast<std::size_t>(i)]);
+    return std::isfinite(x) ? x : std::numeric_limits<T>::infinity();
+  };
+  std::vector<std::int64_t> places(values.size());
+  std::iota(places.begin(), places.end(), 0);
+  const auto last = places.begin() + static_cast<std::ptrdiff_t>(count);
+  if (last != places.end())
+    std::nth_element(places.begin(), last, places.end(), [&](std::int64_t a, std::int64_t b) {
+      const auto x = size(a), y = size(b);
+      return x != y ? x > y : a < b;
+    });
+  places.erase(last, places.end());
+  std::sort(places.begin(), places.end());
+  return places;
+}
+
+Tensor places_tensor(const std::vector<std::int64_t>& places, std::int64_t size) {
+  const auto count = static_cast<std::int64_t>(places.size());
+  if (size > std::numeric_limits<std::int32_t>::max())
+    return Tensor::of<std::int64_t>({count}, places);
+  auto small = Tensor::uninitialized(DType::int32, {count});
+  std::copy(places.begin(), places.end(), small.write<std::int32_t>().begin());
+  return small;
+}
+
+}  // namespace
+
+Compression Compression::parse(std::string_view words) {
+  if (words == "none") return {};
+  if (words == "bfloat16") return {CompressionKind::bfloat16};
+  if (words == "float16") return {CompressionKind::float16};
+  constexpr std::string_view kTopK = "topk:";
+  if (words.starts_with(kTopK)) {
+    const auto number = words.substr(kTopK.size());
+    double keep = 0;
+    const auto [end, error] = std::from_chars(number.begin(), number.end(), keep);
+    if (error == std::errc() && end == number.end() && keep > 0 && keep <= 1)
+      return {CompressionKind::top_k, keep};
+    fail(Code::invalid_argument, "compression '", words,
+         "': the part of the values to be kept is a number in (0, 1], as in topk:0.01");
+  }
+  fail(Code::invalid_argument, "there is no compression '", words,
+       "': choose none, bfloat16, float16 or topk:PART, for example topk:0.01");
+}
+
+std::string to_string(const Compression& compression) {
+  switch (compression.kind) {
+    case CompressionKind::none:
+      return "none";
+    case CompressionKind::bfloat16:
+      return "bfloat16";
+    case CompressionKind::float16:
+      return "float16";
+    case CompressionKind::top_k:
+      return text("topk:", compression.keep);
+  }
+  return "?";
+}
+
+GradientCompressor::GradientCompressor(Compression compression, std::size_t parts)
+    : compression_(compression), left_(parts), next_(parts) {
+  if (compression.kind == CompressionKind::top_k &&
+      !(compression.keep > 0 && compression.keep <= 1))
+    fail(Code::invalid_argument, "topk keeps a part of the values in (0, 1], not ",
+         compression.keep);
+}
+
+CompressedGradient GradientCompressor::compress(std::size_t part, const Tensor& gradient) {
+  switch (compression_.kind) {
+    case CompressionKind::none:
+      return {gradient, {}};
+    case CompressionKind::bfloat16:
+      return {in_16_bits<bfloat16>(gradient, DType::bfloat16), {}};
+    case CompressionKind::float16:
+      return {in_16_bits<float16>(gradient, DType::float16), {}};
+    case CompressionKind::top_k:
+      return largest(part, gradient);
+  }
+  return {};
+}
+
+CompressedGradient GradientCompressor::largest(std::size_t part, const Tensor& gradient) {
+  const auto size = gradient.size();
+  if (size == 0) return {gradient, {}};
+  const auto count = std::clamp<std::int64_t>(
+      static_cast<std::int64_t>(std::ceil(compression_.keep * static_cast<double>(size))), 1, size);
+  CompressedGradient sent;
+  dispatch_floating(gradient.dtype(), "gradient", [&]<class T>() {
+    auto all = gradient.clone();
+    auto values = all.write<T>();
+    if (left_.at(part).size() == size) {
+      const auto before = left_[part].read<T>();
+      for (std::size_t i = 0; i < values.size(); ++i) values[i] += before[i];
+    }
+    const auto places = largest_places<T>(values, static_cast<std::size_t>(count));
+    sent.values = Tensor::uninitialized(gradient.dtype(), {count});
+    auto out = sent.values.write<T>();
+    for (std::size_t i = 0; i < places.size(); ++i)
+      out[i] = std::exchange(values[static_cast<std::size_t>(places[i])], T{0});
+    // What is not finite must not come back in later gradients.
+    for (auto& value : values)
+      if (!std::isfinite(value)) value = 0;
+    sent.positions = places_tensor(places, size);
+    next_[part] = std::move(all);
+  });
+  return sent;
+}
+
+void GradientCompressor::settle(bool applied) {
+  for (std::size_t part = 0; part < next_.size(); ++part) {
+    if (applied && next_[part].size() > 0) left_[part] = std::move(next_[part]);
+    next_[part] = Tensor();
+  }
+}
+
+Tensor decompressed(const CompressedGradient& gradient, DType type, const Shape& shape) {
+  const auto& values = gradient.values;
+  const bool all = gradient.positions.size() == 0;
+  if (all && !(values.shape() == shape))
+    fail(Code::invalid_argument, "a compressed gradient of shape ", values.shape(),
+         " is not one of ", shape);
+  if (all && values.dtype() == DType::bfloat16) return from_16_bits<bfloat16>(values, type);
+  if (all && values.dtype() == DType::float16) return from_16_bits<float16>(values, type);
+  if (values.dtype() != type)
+    fail(Code::invalid_argument, "a compressed gradient of ", type, " cannot be ", values.dtype());
+  if (all) return values;
+  const auto& places = gradient.positions;
+  if (values.size() != places.size() ||
+      (places.dtype() != DType::int32 && places.dtype() != DType::int64))
+    fail(Code::invalid_argument, values.size(), " values of a compressed gradient came with ",
+         places.size(), " places of ", places.dtype());
+  Tensor dense(type, shape);
+  dispatch_floating(type, "gradient", [&]<class T>() {
+    const auto from = values.read<T>();
+    auto to = dense.write<T>();
+    for (std::int64_t i = 0; i < places.size(); ++i) {
+      const auto place = places.at(i);
+      if (!(place >= 0 && place < static_cast<double>(to.size())))
+        fail(Code::invalid_argument, "a compressed gradient has a value at place ", place,
+             ", but there are ", to.size());
+      to[static_cast<std::size_t>(place)] = from[static_cast<std::size_t>(i)];
+    }
+  });
+  return dense;
+}
+
+}  // namespace troupe

@@ -1,3 +1,4 @@
+#include "troupe/ops/autocast.h"
 #include "troupe/ops/catalog.h"
 #include "troupe/ops/convolution.h"
 #include "troupe/ops/convolution_kernels.h"
@@ -188,11 +189,11 @@ OpFamily convolution_ops() {
 }
 
 Output conv2d(Output images, Output filter, const ConvolutionOptions& options) {
-  return convolve("conv2d", {images, filter}, options);
+  return convolve("conv2d", {autocast(images), autocast(filter)}, options);
 }
 
 Output depthwise_conv2d(Output images, Output filter, const ConvolutionOptions& options) {
-  return convolve("depthwise_conv2d", {images, filter}, options);
+  return convolve("depthwise_conv2d", {autocast(images), autocast(filter)}, options);
 }
 
 }  // namespace troupe

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "troupe/ops/autocast.h"
 #include "troupe/ops/catalog.h"
 #include "troupe/ops/dispatch.h"
 #include "troupe/ops/matmul.h"
@@ -271,7 +272,7 @@ OpFamily matmul_ops() { return {&matmul_op, &fused_matmul_op}; }
 
 Output matmul(Output a, Output b, const MatmulOptions& options) {
   return a.graph()
-      .add("matmul", {a, b},
+      .add("matmul", {autocast(a), autocast(b)},
            {{"transpose_a", options.transpose_a}, {"transpose_b", options.transpose_b}})
       .output(0);
 }

@@ -10,6 +10,7 @@ OpFamily arithmetic_ops();  // add ... squared_difference
 OpFamily comparison_ops();  // equal ... greater_equal, logical_and ... logical_not
 OpFamily select_ops();
 OpFamily cast_ops();
+OpFamily round_ops();       // round_to
 OpFamily check_ops();       // check_numerics
 OpFamily sum_ops();         // add_n
 OpFamily unary_ops();       // exp ... erf

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "troupe/actors/checkpoint/checkpointer.h"
 #include "troupe/actors/stages/stage.h"
 #include "troupe/actors/topology/troupe.h"
 #include "troupe/devices/cpu_device.h"
@@ -124,6 +125,18 @@ std::vector<ShardSnapshot> StagedTraining::snapshots() {
   for (const auto& each : running_->stages)
     all.push_back(running_->troupe.ask<ShardSnapshot>(each, kPatience, snapshot_atom_v));
   return all;
+}
+
+std::string StagedTraining::save(const std::string& directory,
+                                 const std::map<std::string, std::string>& state) {
+  const auto all = snapshots();
+  CheckpointerOptions o;
+  o.writer = std::make_shared<CheckpointWriter>(directory);
+  o.shards = static_cast<std::uint32_t>(all.size());
+  o.state = state;
+  auto& troupe = running_->troupe;
+  const auto writer = troupe.spawn<caf::detached>("checkpointer", checkpointer, o);
+  return troupe.ask<SavedCheckpoint>(writer, kPatience, save_atom_v, all).path;
 }
 
 }  // namespace troupe

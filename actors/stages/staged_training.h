@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -51,6 +52,11 @@ class StagedTraining {
 
   /// Variables and slots of each stage, as a CheckpointWriter takes them. After run().
   std::vector<ShardSnapshot> snapshots();
+
+  /// Writes them as a checkpoint to a directory; returns its path. `state` is what else it is
+  /// to hold. After run(). Throws as CheckpointWriter.
+  std::string save(const std::string& directory,
+                   const std::map<std::string, std::string>& state = {});
 
  private:
   struct Running;

@@ -399,6 +399,10 @@ TrainingOutcome Training::run() {
   c.patience = o.patience;
   running_->observer = spawn_observer(casting);
   troupe.tell(running_->observer, start_atom_v);
+  {
+    const std::lock_guard guard(observer_mutex_);
+    observing_ = true;
+  }
   auto outcome = troupe.ask_while<TrainingOutcome>(
       running_->conductor, start_atom_v, [this, asked = false]() mutable {
         if (asked || !stop_requested_.load()) return;
@@ -406,12 +410,23 @@ TrainingOutcome Training::run() {
         running_->troupe.tell(running_->conductor, stop_atom_v);
       });
   if (running_->summaries) troupe.ask<caf::ok_atom>(running_->summaries, o.patience, stop_atom_v);
-  observations_ = troupe.ask<ObservationsPtr>(running_->observer, o.patience, status_atom_v);
+  const auto seen = troupe.ask<ObservationsPtr>(running_->observer, o.patience, status_atom_v);
+  const std::lock_guard guard(observer_mutex_);
+  observing_ = false;
+  observations_ = seen;
   return outcome;
 }
 
+ObservationsPtr Training::observed() const {
+  const std::lock_guard guard(observer_mutex_);
+  if (observations_) return observations_;
+  if (!observing_) fail(Code::failed_precondition, "there is nothing to explain before a run");
+  return running_->troupe.ask<ObservationsPtr>(running_->observer, options_.patience,
+                                               status_atom_v);
+}
+
 Explanation Training::explain() const {
-  if (!observations_) fail(Code::failed_precondition, "there is nothing to explain before a run");
+  const auto seen = observed();
   const auto budget = options_.threads.resolved();
   RunSettings settings;
   settings.cpus = schedulable_cpus();
@@ -421,7 +436,7 @@ Explanation Training::explain() const {
   settings.synchronous = !make_policy(options_.aggregation.policy)->single_sets();
   settings.evaluate_every = options_.evaluation.every;
   settings.checkpoint_every = options_.checkpoints.every;
-  return troupe::explain(*observations_, settings);
+  return troupe::explain(*seen, settings);
 }
 
 std::vector<std::string> Training::stop(std::chrono::milliseconds deadline) {
@@ -429,7 +444,11 @@ std::vector<std::string> Training::stop(std::chrono::milliseconds deadline) {
   // A handle keeps the thread of a detached actor, and the system waits for it.
   running_->conductor = Conductor();
   running_->summaries = SummaryWriter();
-  running_->observer = Observer();
+  {
+    const std::lock_guard guard(observer_mutex_);
+    observing_ = false;
+    running_->observer = Observer();
+  }
   {
     const std::lock_guard guard(policy_mutex_);
     coordinator_ = Coordinator();

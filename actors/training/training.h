@@ -100,8 +100,8 @@ class Training {
   /// the run cannot have it.
   void change_policy(const std::string& policy);
 
-  /// Where the time of the run went and what limited it. Throws failed_precondition
-  /// before run() has returned.
+  /// Where the time of the run went and what limited it; from any thread, also while the run
+  /// goes on. Throws failed_precondition before it has begun.
   Explanation explain() const;
 
   /// Takes everything down. Returns, at the latest after the deadline, the names
@@ -111,12 +111,15 @@ class Training {
  private:
   struct Running;
   std::uint64_t memory_bound() const;
+  ObservationsPtr observed() const;
   TrainingOptions options_;
   Batches data_;
   struct Plan;
   std::unique_ptr<Plan> plan_;
   std::unique_ptr<Running> running_;
-  ObservationsPtr observations_;
+  mutable std::mutex observer_mutex_;
+  bool observing_ = false;        ///< somebody can be asked, under the mutex
+  ObservationsPtr observations_;  ///< of a run that has ended, under the mutex
   std::atomic<bool> stop_requested_{false};
   std::mutex policy_mutex_;
   Coordinator coordinator_;  ///< while there is one; with the policy, under the mutex

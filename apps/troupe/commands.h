@@ -21,6 +21,10 @@ std::string small_file(const std::string& path);
 
 // Each adds a subcommand; running it sets `exit_code`. Errors are thrown.
 void add_train(CLI::App& app, int& exit_code);
+void add_run(CLI::App& app, int& exit_code);
+void add_plan(CLI::App& app, int& exit_code);
+void add_graph(CLI::App& app, int& exit_code);
+void add_edit(CLI::App& app, int& exit_code);
 void add_explain(CLI::App& app, int& exit_code);
 void add_eval(CLI::App& app, int& exit_code);
 void add_predict(CLI::App& app, int& exit_code);

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "commands.h"
+#include "interrupt.h"
 #include "say.h"
 #include "train_arguments.h"
 #include "troupe/actors/system_error.h"

@@ -1,4 +1,5 @@
-// The command line: troupe train | explain | eval | predict | make-data | inspect | data.
+// The command line: troupe train | run | plan | graph | edit | explain | eval | predict | make-data
+// | inspect | data.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -16,6 +17,9 @@ constexpr const char* kExamples = R"(examples:
   troupe train fashion-mnist                         a CNN on Fashion-MNIST, to 0.9 in a few minutes
   troupe train fashion-mnist --replicas 2 --shards 2 --async
   troupe explain fashion-mnist                       what limits that run, and what to do about it
+  troupe plan fashion.pbtxt --explain                what a topology file would start, and why
+  troupe run fashion.pbtxt --set replicas=2          train what it describes
+  troupe edit run/fashion-mnist policy ssp:2         change a run that is going on
   troupe make-data headline --samples 20000 --directory data
   troupe train headline --features data/features.txt --labels data/labels.txt \
                         --test-features data/test_features.txt --test-labels data/test_labels.txt
@@ -62,6 +66,10 @@ int main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);
   int exit_code = cli::kExitOk;
   cli::add_train(app, exit_code);
+  cli::add_run(app, exit_code);
+  cli::add_plan(app, exit_code);
+  cli::add_graph(app, exit_code);
+  cli::add_edit(app, exit_code);
   cli::add_explain(app, exit_code);
   cli::add_eval(app, exit_code);
   cli::add_predict(app, exit_code);

@@ -5,80 +5,34 @@
 #include <fmt/format.h>
 
 #include "commands.h"
+#include "interrupt.h"
+#include "outcome_report.h"
 #include "progress_line.h"
+#include "run_control.h"
 #include "say.h"
 #include "train_arguments.h"
-#include "troupe/actors/aggregation/aggregation_summary.h"
 #include "usage_error.h"
 
 namespace troupe::cli {
 namespace {
 
-const char* to_words(Ending ending) {
-  switch (ending) {
-    case Ending::steps_done:
-      return "all steps done";
-    case Ending::end_of_data:
-      return "end of the data";
-    case Ending::goal_met:
-      return "goal met";
-    case Ending::stopped:
-      return "stopped";
-    case Ending::failed:
-      break;
-  }
-  return "failed";
-}
-
-std::string values_text(const std::vector<std::string>& names, const std::vector<double>& values) {
-  std::string text;
-  for (std::size_t i = 0; i < values.size() && i < names.size(); ++i)
-    text += fmt::format("{}{} {:.4f}", i == 0 ? "" : ", ", names[i], values[i]);
-  return text;
-}
-
-int report(const TrainingOutcome& outcome, const Training& training, const Program& program,
-           const TrainingOptions& options, const std::vector<std::string>& names) {
-  const double seconds = std::chrono::duration<double>(outcome.elapsed).count();
-  note("{}: step {}, {} samples in {} ({} samples/s), first step after {:.2f} s\n",
-       to_words(outcome.ending), with_commas(outcome.steps),
-       with_commas(static_cast<std::uint64_t>(outcome.examples)), clock_time(seconds),
-       with_commas(static_cast<std::uint64_t>(static_cast<double>(outcome.examples) / seconds)),
-       std::chrono::duration<double>(outcome.until_first_step).count());
-  if (!outcome.training.empty()) note("training: {}\n", values_text(names, outcome.training));
-  if (!outcome.evaluation.empty()) note("test:     {}\n", values_text(names, outcome.evaluation));
-  note("{}", aggregation_summary(outcome.aggregation));
-  if (outcome.ending != Ending::failed) note("{}", summary(training.explain(), KnobStyle::flags));
-  if (!outcome.checkpoint.empty())
-    note("checkpoint: {} (safetensors and a manifest; \"troupe inspect {}\" shows it)\n",
-         outcome.checkpoint, outcome.checkpoint);
-  if (!options.summary_directory.empty())
-    note("summaries:  {} (tensorboard --logdir {})\n", options.summary_directory,
-         options.summary_directory);
-  if (outcome.ending == Ending::failed) {
-    complain("troupe: {}: {}", to_string(outcome.code), in_plain_words(outcome.message));
-    return kExitFailed;
-  }
-  if (outcome.ending == Ending::stopped) {
-    if (!outcome.checkpoint.empty())
-      note("go on with the same command and --resume -d {}\n", options.checkpoints.directory);
-    return kExitInterrupted;
-  }
-  if (!outcome.checkpoint.empty())
-    note(
-        "next: troupe eval {0}{1} or predict {0}{2}; --replicas 2 --shards 2 --async trains with "
-        "two replicas at once{3}\n",
-        options.checkpoints.directory, program.eval_options, program.predict_options, program.next);
-  return kExitOk;
+/// What to do after a run.
+std::string next_step(const Program& program, const TrainingOptions& options) {
+  return fmt::format(
+      "next: troupe eval {0}{1} or predict {0}{2}; --replicas 2 --shards 2 --async trains with "
+      "two replicas at once{3}\n",
+      options.checkpoints.directory, program.eval_options, program.predict_options, program.next);
 }
 
 int train(const TrainArguments& a, bool plan) {
   const auto program = preparing([&] { return training_program(a.program, a.data); });
   auto options = training_options(a, program);
   std::vector<std::string> names;
+  RunControl control;
   options.progress =
-      [&names, printer = ProgressPrinter(schedulable_cpus())](const Progress& progress) mutable {
+      [&, printer = ProgressPrinter(schedulable_cpus())](const Progress& progress) mutable {
         names = progress.names;
+        control.tell(progress);
         printer(progress);
       };
   const auto training = preparing(
@@ -87,9 +41,11 @@ int train(const TrainArguments& a, bool plan) {
   std::fflush(stdout);
   if (plan) return kExitOk;
 
+  control.listen(control_of(a.control, options), *training);
   bool interrupted = false;
   const auto outcome = run_until_interrupted(*training, interrupted);
-  const auto exit_code = report(outcome, *training, program, options, names);
+  control.close();
+  const auto exit_code = report(outcome, *training, options, names, next_step(program, options));
   return stop_training(*training, options, exit_code);
 }
 

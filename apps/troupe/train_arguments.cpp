@@ -1,10 +1,8 @@
 #include "train_arguments.h"
 
-#include <unistd.h>
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
-#include <csignal>
 #include <cstdio>
 
 #include <fmt/format.h>
@@ -17,21 +15,7 @@
 #include "usage_error.h"
 
 namespace troupe::cli {
-namespace {
 
-Training* running = nullptr;
-volatile std::sig_atomic_t interrupts = 0;
-
-void on_interrupt(int) {
-  interrupts = interrupts + 1;
-  if (interrupts > 1 || running == nullptr) _exit(kExitInterrupted);
-  constexpr char kNote[] = "\nstopping after this step; Ctrl-C again stops at once\n";
-  (void)!write(STDERR_FILENO, kNote, sizeof(kNote) - 1);
-  running->request_stop();
-}
-
-/// "run/NAME", or "run/NAME-2" and so on while there are checkpoints of earlier
-/// runs; the last of those to resume.
 std::string own_directory(const std::string& program, bool resume) {
   auto directory = "run/" + program;
   auto used = directory;
@@ -41,6 +25,8 @@ std::string own_directory(const std::string& program, bool resume) {
   }
   return resume ? used : directory;
 }
+
+namespace {
 
 /// The path of the checkpoint that --resume-from means.
 std::string source_of(const TrainArguments& a, const std::string& program) {
@@ -254,6 +240,11 @@ void add_output_options(CLI::App& command, TrainArguments& a) {
                    ->group("Output");
   from->excludes(none);
   command.add_flag("--no-summaries", a.no_summaries, "Write no TensorBoard files")->group("Output");
+  command
+      .add_option("--control", a.control,
+                  "A path for the socket that \"troupe edit\" talks to [control.sock in the "
+                  "directory]")
+      ->group("Output");
   command.add_option("--progress-interval", a.interval, "Seconds between lines of progress")
       ->check(between(0.1, 3600))
       ->capture_default_str()
@@ -309,27 +300,6 @@ TrainingOptions training_options(const TrainArguments& a, const Program& program
     complain("troupe: {}", words);
   };
   return o;
-}
-
-TrainingOutcome run_until_interrupted(Training& training, bool& interrupted) {
-  running = &training;
-  struct sigaction action {};
-  action.sa_handler = on_interrupt;
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
-  auto outcome = training.run();
-  interrupted = interrupts > 0;
-  return outcome;
-}
-
-int stop_training(Training& training, const TrainingOptions& options, int exit_code) {
-  const auto left = training.stop(options.patience);
-  running = nullptr;
-  if (left.empty()) return exit_code;
-  complain("troupe: still running after {} s: {}", options.patience.count() / 1000,
-           fmt::join(left, ", "));
-  std::fflush(stdout);
-  _exit(exit_code == kExitOk ? kExitFailed : exit_code);
 }
 
 }  // namespace troupe::cli

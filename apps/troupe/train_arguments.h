@@ -42,6 +42,7 @@ struct TrainArguments {
   bool no_summaries = false;
   std::int64_t evaluate_every = -1;
   std::optional<double> stop_below;
+  std::string control;  ///< the path of the run's socket; empty for its directory's
   double interval = 1;
 };
 
@@ -54,12 +55,8 @@ void add_output_options(CLI::App& command, TrainArguments& a);
 /// UsageError for what does not fit together.
 TrainingOptions training_options(const TrainArguments& a, const Program& program);
 
-/// Runs it to its end or to Ctrl-C: the first asks for the end, the second ends
-/// the process. `interrupted` says whether there was one.
-TrainingOutcome run_until_interrupted(Training& training, bool& interrupted);
-
-/// Takes the actors down and returns `exit_code`. Ends the process, naming those
-/// who do not end, if some are left.
-int stop_training(Training& training, const TrainingOptions& options, int exit_code);
+/// The run's own directory among those below run/: "run/NAME", or "run/NAME-2" and so on while
+/// there are checkpoints of earlier runs; the last of those to resume.
+std::string own_directory(const std::string& name, bool resume);
 
 }  // namespace troupe::cli

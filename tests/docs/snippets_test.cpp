@@ -25,11 +25,14 @@
 #include "troupe/actors/readers/tfrecord_writer.h"
 #include "troupe/actors/session.h"
 #include "troupe/actors/stages/staged_training.h"
+#include "troupe/actors/topology/model_catalog.h"
+#include "troupe/actors/topology/topology_file.h"
 #include "troupe/actors/topology/troupe.h"
 #include "troupe/actors/training/training.h"
 #include "troupe/ops/elementwise.h"
 #include "troupe/ops/nn/layers.h"
 #include "troupe/ops/nn/losses.h"
+#include "troupe/ops/state.h"
 #include "troupe/queues/barrier.h"
 #include "troupe/queues/fifo_queue.h"
 
@@ -329,6 +332,31 @@ Training training(model, data, options);  // options.aggregation.policy is "sync
 std::thread later([&] { training.change_policy("ssp:2"); });
 training.run();
 later.join();
+  }
+
+  void model_in_files(const std::string& path) {
+  register_model("two_layers", [](const OptionMap& options) -> ModelFunction {
+    const auto hidden = options.integer("hidden", 64, 1, 4096);
+    return [hidden](bool) {
+      Model m;
+      m.graph = std::make_shared<Graph>();
+      const auto x = placeholder(*m.graph, "x", DType::float32, {-1, 4});
+      const auto y = placeholder(*m.graph, "y", DType::float32, {-1, 1});
+      m.inputs = {x, y};
+      m.predictions = nn::dense(nn::dense(x, hidden, {.activation = tanh}), 1);
+      m.loss = nn::mean_squared_error(m.predictions, y);
+      return m;
+    };
+  });
+  const auto file = read_topology(path, {{"model.program.option[hidden].value[0]", "16"}});
+  Training training(file.model, file.data, file.options);
+  const auto outcome = training.run();
+  }
+
+  void topology_in_a_file(const std::string& path) {
+  const auto file = read_topology(path, {{"replicas", "2"}});
+  Training training(file.model, file.data, file.options);
+  const auto outcome = training.run();
   }
 };
 // clang-format on

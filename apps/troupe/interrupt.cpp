@@ -1,0 +1,53 @@
+#include "interrupt.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+
+#include <fmt/format.h>
+
+#include "commands.h"
+#include "say.h"
+
+namespace troupe::cli {
+namespace {
+
+std::atomic<void*> what{nullptr};
+std::atomic<void (*)(void*) noexcept> stop{nullptr};
+volatile std::sig_atomic_t interrupts = 0;
+
+void on_interrupt(int) {
+  interrupts = interrupts + 1;
+  auto* const ask = stop.load();
+  if (interrupts > 1 || ask == nullptr) _exit(kExitInterrupted);
+  constexpr char kNote[] = "\nstopping after this step; Ctrl-C again stops at once\n";
+  (void)!write(STDERR_FILENO, kNote, sizeof(kNote) - 1);
+  ask(what.load());
+}
+
+}  // namespace
+
+void stop_on_interrupt(Stoppable running) {
+  if (running.stop == nullptr) stop.store(nullptr);
+  what.store(running.what);
+  stop.store(running.stop);
+  struct sigaction action {};
+  action.sa_handler = on_interrupt;
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+bool was_interrupted() { return interrupts > 0; }
+
+int stop_training(Training& training, const TrainingOptions& options, int exit_code) {
+  const auto left = training.stop(options.patience);
+  if (left.empty()) return exit_code;
+  complain("troupe: still running after {} s: {}", options.patience.count() / 1000,
+           fmt::join(left, ", "));
+  std::fflush(stdout);
+  _exit(exit_code == kExitOk ? kExitFailed : exit_code);
+}
+
+}  // namespace troupe::cli

@@ -1,0 +1,91 @@
+#include "run_control.h"
+
+#include <filesystem>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "progress_line.h"
+#include "troupe/actors/system_error.h"
+#include "troupe/ops/spelling.h"
+
+namespace troupe::cli {
+namespace {
+
+const std::vector<std::pair<std::string, std::string>> kOrders{
+    {"status", "how the run stands"},
+    {"explain", "where its time goes, and what limits it"},
+    {"policy P", "another policy, such as async or ssp:2, after the step in progress"},
+    {"stop", "end after the step in progress, with a checkpoint"},
+};
+
+std::vector<std::string> order_names() {
+  std::vector<std::string> names;
+  for (const auto& [order, words] : kOrders) names.push_back(order.substr(0, order.find(' ')));
+  return names;
+}
+
+}  // namespace
+
+std::string control_of(const std::string& given, const TrainingOptions& options) {
+  if (!given.empty() || options.checkpoints.directory.empty()) return given;
+  return control_path(options.checkpoints.directory);
+}
+
+std::string list_of_orders() {
+  std::string list;
+  for (const auto& [order, words] : kOrders) list += fmt::format("  {:<20} {}\n", order, words);
+  return list;
+}
+
+void RunControl::tell(const Progress& progress) {
+  const std::lock_guard guard(mutex_);
+  progress_ = progress;
+}
+
+void RunControl::listen(const std::string& path, Training& training) {
+  if (path.empty()) return;
+  const auto directory = std::filesystem::path(path).parent_path();
+  std::error_code error;
+  if (!directory.empty()) std::filesystem::create_directories(directory, error);
+  socket_ = std::make_unique<ControlSocket>(
+      path, [this, &training](const std::string& order) { return obey(order, training); });
+}
+
+std::string RunControl::status() {
+  const std::lock_guard guard(mutex_);
+  if (!progress_) return "the run has not made a step yet\n";
+  return progress_line(*progress_, schedulable_cpus()) + '\n';
+}
+
+std::string RunControl::obey(const std::string& given, Training& training) {
+  const auto blank = std::min(given.find(' '), given.size());
+  const auto order = given.substr(0, blank);
+  const auto argument = blank < given.size() ? given.substr(blank + 1) : std::string();
+  const auto alone = [&] {
+    if (!argument.empty())
+      fail(Code::invalid_argument, "'", order, "' stands alone, but '", argument, "' follows");
+  };
+  if (order == "status") return alone(), status();
+  if (order == "explain") {
+    alone();
+    const auto explanation = training.explain();
+    return activity_table(explanation) + '\n' + summary(explanation, KnobStyle::flags);
+  }
+  if (order == "policy") {
+    if (argument.empty()) fail(Code::invalid_argument, "say which policy: policy ssp:2");
+    training.change_policy(argument);
+    return fmt::format("the policy will be {} after the step in progress\n", argument);
+  }
+  if (order == "stop") {
+    alone();
+    training.request_stop();
+    return "the run ends after the step in progress\n";
+  }
+  fail(Code::invalid_argument, "there is no order '", order, "'", suggestion(order, order_names()),
+       "; there are: ", fmt::format("{}", fmt::join(order_names(), ", ")));
+}
+
+}  // namespace troupe::cli

@@ -1,0 +1,102 @@
+# Plans, draws and trains what topology files describe, with the command `troupe`: the files of
+# apps/examples/topologies, on a few images of noise.
+#
+#   cmake -D troupe=<the binary> -D work=<scratch> -D examples=<the files> -P topologies.cmake
+include("${CMAKE_CURRENT_LIST_DIR}/expect.cmake")
+file(COPY "${examples}/" DESTINATION "${work}" FILES_MATCHING PATTERN "*.pbtxt")
+
+# ---- forty images of noise, in IDX files
+
+function(shell line)
+  execute_process(COMMAND sh -c "${line}" WORKING_DIRECTORY "${work}" COMMAND_ERROR_IS_FATAL ANY)
+endfunction()
+shell("printf '\\000\\000\\010\\003\\000\\000\\000\\050\\000\\000\\000\\034\\000\\000\\000\\034' > images.idx
+  head -c 31360 /dev/urandom >> images.idx
+  printf '\\000\\000\\010\\001\\000\\000\\000\\050' > labels.idx
+  for i in 1 2 3 4; do printf '\\000\\001\\002\\003\\004\\005\\006\\007\\010\\011' >> labels.idx; done")
+set(small)
+foreach(data IN ITEMS data evaluation.data)
+  list(APPEND small
+    --set "${data}.stream[0].reader.option[files].value[0]=images.idx"
+    --set "${data}.stream[1].reader.option[files].value[0]=labels.idx"
+    --set ${data}.batch.rows=10)
+endforeach()
+list(APPEND small --set data.shuffle.capacity=30 --set data.shuffle.min_after_dequeue=10
+  --set data.epochs=1)
+
+# ---- data parallel
+
+expect(0 "2 +replicas .*5 rows each, sync.*predicted bottleneck: " plan fashion_mnist.pbtxt ${small})
+expect(0 "fc1/weights +float32 .3136, 1024. .*shard 0 +the largest.*replica -> shard 0 +gradients +12.2 MiB  each step"
+  plan fashion_mnist.pbtxt --explain ${small})
+expect(0 "measured: .*3 steps: .*replica 1 .*limit: "
+  plan fashion_mnist.pbtxt ${small} --measure 3)
+if(EXISTS "${work}/run")
+  message(SEND_ERROR "a plan left a run behind")
+endif()
+expect(0 "end of the data: step 4.*test: +loss.*checkpoint: one/ckpt-4"
+  run fashion_mnist.pbtxt ${small} -d one --no-summaries)
+expect(1 "one has checkpoints of an earlier run" run fashion_mnist.pbtxt ${small} -d one)
+expect(0 "step 6" run fashion_mnist.pbtxt ${small} -d one --resume --set max_steps=6)
+expect(0 "all steps done: step 2.*policy: +async"
+  run fashion_mnist.pbtxt ${small} --no-checkpoints --no-summaries
+  --set aggregation.policy=async --set max_steps=2)
+expect(0 "every checksum is right" inspect one --verify)
+
+# ---- the others
+
+expect(0 "stage 1 .*conv2, pool2; at most 2 micro-batches under way.*stages wait 17 %"
+  plan stages.pbtxt ${small})
+expect(0 "3 stages.*end of the data: step 4.*test: +loss .*, accuracy .*checkpoint: two/ckpt-4"
+  run stages.pbtxt ${small} -d two --set threads.intra_op=1)
+expect(0 "stage_1/conv2/weights" inspect two)
+expect(0 "member mlp.*member cnn5.*on the evaluation set:.*mlp +accuracy.*together +accuracy"
+  run ensemble.pbtxt ${small} -d three --no-summaries)
+expect(0 "together +accuracy" run ensemble.pbtxt ${small} -d three --no-summaries --resume)
+expect(2 "meet in their checkpoints" run ensemble.pbtxt ${small} --no-checkpoints)
+expect(0 "wrote data/features.txt" make-data headline --samples 60 --test-samples 20 -d data)
+expect(0 "all steps done: step 3" run headline.pbtxt --set max_steps=3 -d four --no-summaries
+  --set data.batch.rows=20 --set data.shuffle.capacity=60 --set data.shuffle.min_after_dequeue=20)
+
+# ---- pictures
+
+expect(0 "digraph topology .*2 x replicas" graph fashion_mnist.pbtxt ${small})
+expect(0 "wrote run.dot: topology fashion-mnist" graph fashion_mnist.pbtxt ${small} -o run.dot)
+expect(0 "wrote ens-1.dot.*wrote ens-4.dot: .*answering together" graph ensemble.pbtxt ${small} -o ens.dot)
+expect_sh("PATH=/nowhere; export PATH; exec \"$0\" \"$@\"" 1
+  "needs the command dot of Graphviz, which is not installed: apt-get install graphviz"
+  graph fashion_mnist.pbtxt ${small} -o run.svg)
+find_program(dot dot)
+if(dot)
+  expect(0 "wrote run.svg" graph fashion_mnist.pbtxt ${small} -o run.svg)
+  file(READ "${work}/run.svg" picture)
+  if(NOT picture MATCHES "2 x replicas")
+    message(SEND_ERROR "run.svg shows no replicas")
+  endif()
+endif()
+
+# ---- what is wrong is told at once
+
+file(WRITE "${work}/wrong.pbtxt" "replcas: 2\nmodel { layer { dens { units: 3 } } loss: 'x' }\n")
+expect(1 "wrong.pbtxt:1:1: there is no field 'replcas'; did you mean 'replicas'.*wrong.pbtxt:2:17: there is no field 'dens'; did you mean 'dense'.*wrong.pbtxt:1:1: a topology has data.*wrong.pbtxt:2:9: a layer is one of.*wrong.pbtxt:2:37: no loss is called 'x'"
+  run wrong.pbtxt)
+expect(1 "not found: .*gone.pbtxt" run gone.pbtxt)
+expect(2 "a setting looks like" run fashion_mnist.pbtxt --set replicas)
+expect(1 "--set replicas=x: field 'replicas' is a whole number" run fashion_mnist.pbtxt --set replicas=x)
+
+# ---- a run that goes on is looked at, changed and stopped
+
+string(CONCAT edited
+  "\"$0\" run fashion_mnist.pbtxt \"$@\" > five.log 2>&1 & run=$!\n"
+  "n=0; until \"$0\" edit five status 2>/dev/null | grep -q 'step [1-9]'; do\n"
+  "  n=$((n + 1)); [ $n -lt 600 ] || exit 9; kill -0 $run || { cat five.log; exit 8; }\n"
+  "  sleep 0.1; done\n"
+  "\"$0\" edit five policy asink 2>&1; \"$0\" edit five polcy async 2>&1\n"
+  "\"$0\" edit five policy async && \"$0\" edit five explain && \"$0\" edit five stop\n"
+  "wait $run; code=$?; cat five.log; ls five; exit $code")
+expect_sh("${edited}" 130
+  "no policy is called 'asink'.*did you mean 'policy'.*the policy will be async.*replica 1 .*the run ends after the step.*stopped: step "
+  ${small} --set data.epochs=0 -d five --no-summaries --set evaluation.every=0
+  --progress-interval 0.1)
+expect(1 "no run listens at five/control.sock" edit five status)
+expect(0 "orders:.*policy P" edit --help)

@@ -343,7 +343,7 @@ later.join();
       const auto x = placeholder(*m.graph, "x", DType::float32, {-1, 4});
       const auto y = placeholder(*m.graph, "y", DType::float32, {-1, 1});
       m.inputs = {x, y};
-      m.predictions = nn::dense(nn::dense(x, hidden, {.activation = tanh}), 1);
+      m.predictions = nn::dense(nn::dense(x, hidden, {.activation = relu}), 1);
       m.loss = nn::mean_squared_error(m.predictions, y);
       return m;
     };

@@ -5,6 +5,7 @@
 #include <sstream>
 #include <tuple>
 
+#include "troupe/actors/topology/dot_words.h"
 #include "troupe/actors/topology/topology_plan.h"
 
 namespace troupe {
@@ -109,19 +110,6 @@ std::string cost_table(const Plan& plan) {
   return table.text({1});
 }
 
-/// Quoted for Graphviz, with its line ends.
-std::string quoted(const std::string& words) {
-  std::string made = "\"";
-  for (const char c : words) {
-    if (c == '"' || c == '\\') made += '\\';
-    if (c == '\n')
-      made += "\\n";
-    else if (static_cast<unsigned char>(c) >= ' ')
-      made += c;
-  }
-  return made + '"';
-}
-
 /// Broken into lines of about so many letters.
 std::string wrapped(const std::string& words, std::size_t width = 30) {
   std::istringstream in(words);
@@ -188,6 +176,18 @@ Plan with_few_shards(const Plan& given) {
 
 }  // namespace
 
+std::string dot_quoted(const std::string& words) {
+  std::string made = "\"";
+  for (const char c : words) {
+    if (c == '"' || c == '\\') made += '\\';
+    if (c == '\n')
+      made += "\\n";
+    else if (static_cast<unsigned char>(c) >= ' ')
+      made += c;
+  }
+  return made + '"';
+}
+
 std::string describe(const TopologyPlan& plan, bool explain) {
   std::ostringstream out;
   out << plan.title << "\n"
@@ -224,7 +224,7 @@ std::string to_dot(const TopologyPlan& given) {
       << "  graph [rankdir=" << (plan.top_down ? "TB" : "LR")
       << ", fontname=\"Helvetica\", fontsize=15, labelloc=t, nodesep=0.35, "
          "ranksep=0.9, pad=0.3, label="
-      << quoted(plan.title) << "];\n"
+      << dot_quoted(plan.title) << "];\n"
       << "  node [shape=box, style=\"rounded,filled\", fontname=\"Helvetica\", fontsize=11, "
          "margin=\"0.15,0.08\"];\n"
       << "  edge [fontname=\"Helvetica\", fontsize=9, color=\"#606060\", fontcolor=\"#404040\", "
@@ -233,7 +233,7 @@ std::string to_dot(const TopologyPlan& given) {
   for (const auto& look : kLooks) {
     const auto in_group = [&](const auto& each) { return each.group == look.group; };
     if (std::none_of(plan.actors.begin(), plan.actors.end(), in_group)) continue;
-    out << "  subgraph cluster_" << cluster++ << " {\n    label=" << quoted(look.group)
+    out << "  subgraph cluster_" << cluster++ << " {\n    label=" << dot_quoted(look.group)
         << "; fontname=\"Helvetica\"; fontsize=12; fontcolor=\"" << look.line << "\"; color=\""
         << look.line << "\"; style=\"rounded\"; margin=14;\n";
     for (const auto& each : plan.actors) {
@@ -241,7 +241,7 @@ std::string to_dot(const TopologyPlan& given) {
       auto label = (each.count == 1 ? "" : text(each.count, " x ")) + each.name;
       if (!each.detail.empty()) label += '\n' + wrapped(each.detail);
       if (each.bytes > 0) label += "\nat most " + in_units(each.bytes);
-      out << "    " << quoted(each.id) << " [label=" << quoted(label) << ", fillcolor=\""
+      out << "    " << dot_quoted(each.id) << " [label=" << dot_quoted(label) << ", fillcolor=\""
           << look.fill << "\", color=\"" << look.line << '"'
           << (each.count > 1 ? ", peripheries=2" : "") << "];\n";
     }
@@ -254,7 +254,8 @@ std::string to_dot(const TopologyPlan& given) {
     const bool back = flow.to == "replica" && flow.from.starts_with("shard");
     const bool dashed = flow.to == "coordinator" || flow.to == "checkpointer" ||
                         flow.to == "evaluator" || flow.to == "summary writer";
-    out << "  " << quoted(flow.from) << " -> " << quoted(flow.to) << " [label=" << quoted(label)
+    out << "  " << dot_quoted(flow.from) << " -> " << dot_quoted(flow.to)
+        << " [label=" << dot_quoted(label)
         << (back || (flow.what == "gradients" && flow.to.starts_with("stage"))
                 ? ", constraint=false"
                 : "")

@@ -82,4 +82,7 @@ std::string describe(const TopologyPlan& plan, bool explain);
 /// A picture in the language of Graphviz.
 std::string to_dot(const TopologyPlan& plan);
 
+/// The same of a model: the nodes that its loss, metrics and predictions need.
+std::string to_dot(const Model& model, const std::string& title);
+
 }  // namespace troupe

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <fstream>
 #include <memory>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -22,7 +23,8 @@ namespace troupe::cli {
 namespace {
 
 struct GraphArguments {
-  std::string out;  ///< a file; empty or "-" for stdout
+  bool model = false;  ///< the model's graph instead of the actors
+  std::string out;     ///< a file; empty or "-" for stdout
 };
 
 std::string ending_of(const std::string& path) {
@@ -60,25 +62,46 @@ void draw(const std::string& dot, const std::string& path, const std::string& fo
     fail(Code::unavailable, "dot could not draw ", path);
 }
 
+struct Picture {
+  std::string title;
+  std::string dot;
+};
+
+std::vector<Picture> pictures_of(const TopologyFile& file, bool of_models) {
+  std::vector<Picture> pictures;
+  if (!of_models) {
+    for (const auto& plan : plans_of(file)) pictures.push_back({plan.title, to_dot(plan)});
+  } else if (file.ensemble) {
+    for (const auto& member : file.ensemble->members) {
+      const auto title = "model of member " + member.name;
+      pictures.push_back({title, to_dot(member.model(true), title)});
+    }
+  } else {
+    const auto title = "model of " + file.name;
+    pictures.push_back({title, to_dot(file.model(true), title)});
+  }
+  return pictures;
+}
+
 int graph(const TopologyFile& file, const GraphArguments& a) {
-  const auto plans = plans_of(file);
+  const auto pictures = pictures_of(file, a.model);
   const auto ending = ending_of(a.out);
   const bool drawn = ending == "svg" || ending == "png" || ending == "pdf";
-  for (std::size_t i = 0; i < plans.size(); ++i) {
-    const auto dot = to_dot(plans[i]);
+  for (std::size_t i = 0; i < pictures.size(); ++i) {
+    const auto& dot = pictures[i].dot;
     if (a.out.empty() || a.out == "-") {
       say("{}", dot);
       continue;
     }
     auto path = a.out;
-    if (plans.size() > 1)
+    if (pictures.size() > 1)
       path.insert(path.size() - (ending.empty() ? 0 : ending.size() + 1),
                   fmt::format("-{}", i + 1));
     if (drawn)
       draw(dot, path, ending);
     else
       write(path, dot);
-    say("wrote {}: {}\n", path, plans[i].title);
+    say("wrote {}: {}\n", path, pictures[i].title);
   }
   return kExitOk;
 }
@@ -93,6 +116,7 @@ void add_graph(CLI::App& app, int& exit_code) {
   command->add_option("--out,-o", a->out,
                       "A file: .dot for Graphviz's language; .svg, .png, .pdf for a picture, "
                       "which needs Graphviz [DOT on the standard output]");
+  command->add_flag("--model", a->model, "The model's graph of ops, instead of the actors");
   command->callback([topology, a, &exit_code] {
     exit_code = with_topology(*topology, [&](TopologyFile& file) { return graph(file, *a); });
   });

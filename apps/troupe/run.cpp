@@ -35,10 +35,10 @@ int run_training(TopologyFile& file, const RunArguments& a) {
       of_file(file, [&] { return std::make_unique<Training>(file.model, file.data, options); });
   note("{}\n", training->describe());
   std::fflush(stdout);
-  control.listen(control_of(a.control, options), *training);
+  auto listening = control.listen(control_of(a.control, options), *training);
   bool interrupted = false;
   const auto outcome = run_until_interrupted(*training, interrupted);
-  control.close();
+  listening.reset();
   const auto next =
       fmt::format("next: troupe inspect {}; --set replicas=2 changes a field for one run\n",
                   options.checkpoints.directory);

@@ -45,12 +45,12 @@ void RunControl::tell(const Progress& progress) {
   progress_ = progress;
 }
 
-void RunControl::listen(const std::string& path, Training& training) {
-  if (path.empty()) return;
+std::unique_ptr<ControlSocket> RunControl::listen(const std::string& path, Training& training) {
+  if (path.empty()) return nullptr;
   const auto directory = std::filesystem::path(path).parent_path();
   std::error_code error;
   if (!directory.empty()) std::filesystem::create_directories(directory, error);
-  socket_ = std::make_unique<ControlSocket>(
+  return std::make_unique<ControlSocket>(
       path, [this, &training](const std::string& order) { return obey(order, training); });
 }
 

@@ -16,11 +16,9 @@ class RunControl {
   /// Remembers how the run stands. From any thread, before and while it listens.
   void tell(const Progress& progress);
 
-  /// Listens at `path`, which may be empty for nowhere, until this ends: the training must live
-  /// longer. Makes the directory. Throws as ControlSocket.
-  void listen(const std::string& path, Training& training);
-  /// No order comes from now on.
-  void close() { socket_.reset(); }
+  /// Listens at `path`, which may be empty for nowhere, as long as what is returned lives; this
+  /// and the training must live longer. Makes the directory. Throws as ControlSocket.
+  std::unique_ptr<ControlSocket> listen(const std::string& path, Training& training);
 
  private:
   std::string obey(const std::string& order, Training& training);
@@ -28,7 +26,6 @@ class RunControl {
 
   std::mutex mutex_;
   std::optional<Progress> progress_;
-  std::unique_ptr<ControlSocket> socket_;
 };
 
 /// Where the run listens: at `given`, else in the directory of its checkpoints, else nowhere.

@@ -41,10 +41,10 @@ int train(const TrainArguments& a, bool plan) {
   std::fflush(stdout);
   if (plan) return kExitOk;
 
-  control.listen(control_of(a.control, options), *training);
+  auto listening = control.listen(control_of(a.control, options), *training);
   bool interrupted = false;
   const auto outcome = run_until_interrupted(*training, interrupted);
-  control.close();
+  listening.reset();
   const auto exit_code = report(outcome, *training, options, names, next_step(program, options));
   return stop_training(*training, options, exit_code);
 }

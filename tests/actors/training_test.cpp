@@ -6,9 +6,12 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <thread>
+#include <utility>
 
 #include "actors/training_run.h"
+#include "support/error_matcher.h"
 #include "support/message_of.h"
 #include "troupe/actors/checkpoint/checkpoint.h"
 #include "troupe/actors/checkpoint/checkpoint_directory.h"
@@ -60,6 +63,26 @@ TEST_F(ATrainingRun, LearnsWithAsynchronousReplicasToo) {
   EXPECT_EQ(outcome.examples, 4800);
   // Of the last parameters: the last step may have been computed from old ones.
   EXPECT_LT(outcome.evaluation.at(0), 0.1);
+}
+
+TEST_F(ATrainingRun, IsExplainedWhileItGoesOn) {
+  auto o = options();
+  std::promise<void> moves;
+  o.progress_interval = std::chrono::milliseconds(1);
+  o.progress = [&, told = false](const Progress& progress) mutable {
+    if (progress.step == 0 || std::exchange(told, true)) return;
+    moves.set_value();
+  };
+  Training training(small_model, batches(0), o);
+  EXPECT_EQ(test::error_of([&] { training.explain(); }).code(), Code::failed_precondition);
+  std::thread other([&] {
+    EXPECT_EQ(moves.get_future().wait_for(std::chrono::seconds(60)), std::future_status::ready);
+    EXPECT_EQ(training.explain().topology.all(Role::replica).size(), 1U);
+    training.request_stop();
+  });
+  EXPECT_EQ(training.run().ending, Ending::stopped);
+  other.join();
+  EXPECT_EQ(training.explain().topology.all(Role::shard).size(), 1U);
 }
 
 TEST_F(ATrainingRun, EvaluatesTheMovingAveragesWhereThereAreSome) {

@@ -63,6 +63,8 @@ expect(0 "all steps done: step 3" run headline.pbtxt --set max_steps=3 -d four -
 expect(0 "digraph topology .*2 x replicas" graph fashion_mnist.pbtxt ${small})
 expect(0 "wrote run.dot: topology fashion-mnist" graph fashion_mnist.pbtxt ${small} -o run.dot)
 expect(0 "wrote ens-1.dot.*wrote ens-4.dot: .*answering together" graph ensemble.pbtxt ${small} -o ens.dot)
+expect(0 "digraph model .*stage_0/conv1/weights. -> .stage_0/conv1/conv2d"
+  graph stages.pbtxt ${small} --model)
 expect_sh("PATH=/nowhere; export PATH; exec \"$0\" \"$@\"" 1
   "needs the command dot of Graphviz, which is not installed: apt-get install graphviz"
   graph fashion_mnist.pbtxt ${small} -o run.svg)

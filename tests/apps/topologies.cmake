@@ -26,20 +26,23 @@ list(APPEND small --set data.shuffle.capacity=30 --set data.shuffle.min_after_de
 
 # ---- data parallel
 
+# The network itself where it is only looked at; a smaller one where it runs.
+set(tiny ${small} --set "model.layer[fc1].dense.units=16" --set "model.layer[conv2].conv2d.filters=8")
+
 expect(0 "2 +replicas .*5 rows each, sync.*predicted bottleneck: " plan fashion_mnist.pbtxt ${small})
 expect(0 "fc1/weights +float32 .3136, 1024. .*shard 0 +the largest.*replica -> shard 0 +gradients +12.2 MiB  each step"
   plan fashion_mnist.pbtxt --explain ${small})
 expect(0 "measured: .*3 steps: .*replica 1 .*limit: "
-  plan fashion_mnist.pbtxt ${small} --measure 3)
+  plan fashion_mnist.pbtxt ${tiny} --measure 3)
 if(EXISTS "${work}/run")
   message(SEND_ERROR "a plan left a run behind")
 endif()
 expect(0 "end of the data: step 4.*test: +loss.*checkpoint: one/ckpt-4"
-  run fashion_mnist.pbtxt ${small} -d one --no-summaries)
-expect(1 "one has checkpoints of an earlier run" run fashion_mnist.pbtxt ${small} -d one)
-expect(0 "step 6" run fashion_mnist.pbtxt ${small} -d one --resume --set max_steps=6)
+  run fashion_mnist.pbtxt ${tiny} -d one --no-summaries)
+expect(1 "one has checkpoints of an earlier run" run fashion_mnist.pbtxt ${tiny} -d one)
+expect(0 "step 6" run fashion_mnist.pbtxt ${tiny} -d one --resume --set max_steps=6)
 expect(0 "all steps done: step 2.*policy: +async"
-  run fashion_mnist.pbtxt ${small} --no-checkpoints --no-summaries
+  run fashion_mnist.pbtxt ${tiny} --no-checkpoints --no-summaries
   --set aggregation.policy=async --set max_steps=2)
 expect(0 "every checksum is right" inspect one --verify)
 
@@ -48,7 +51,7 @@ expect(0 "every checksum is right" inspect one --verify)
 expect(0 "stage 1 .*conv2, pool2; at most 2 micro-batches under way.*stages wait 17 %"
   plan stages.pbtxt ${small})
 expect(0 "3 stages.*end of the data: step 4.*test: +loss .*, accuracy .*checkpoint: two/ckpt-4"
-  run stages.pbtxt ${small} -d two --set threads.intra_op=1)
+  run stages.pbtxt ${tiny} -d two --set threads.intra_op=1)
 expect(0 "stage_1/conv2/weights" inspect two)
 expect(0 "member mlp.*member cnn5.*on the evaluation set:.*mlp +accuracy.*together +accuracy"
   run ensemble.pbtxt ${small} -d three --no-summaries)
@@ -98,7 +101,7 @@ string(CONCAT edited
   "wait $run; code=$?; cat five.log; ls five; exit $code")
 expect_sh("${edited}" 130
   "no policy is called 'asink'.*did you mean 'policy'.*the policy will be async.*replica 1 .*the run ends after the step.*stopped: step "
-  ${small} --set data.epochs=0 -d five --no-summaries --set evaluation.every=0
+  ${tiny} --set data.epochs=0 -d five --no-summaries --set evaluation.every=0
   --progress-interval 0.1)
 expect(1 "no run listens at five/control.sock" edit five status)
 expect(0 "orders:.*policy P" edit --help)

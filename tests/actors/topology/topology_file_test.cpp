@@ -265,7 +265,8 @@ TEST_F(TopologyFiles, TellWhichSettingIsWrong) {
               HasSubstr("a setting looks like"));
 }
 
-TEST_F(TopologyFiles, NameModelsAndPoliciesOfUsers) {
+/// A policy and a model called "of_a_test".
+void register_what_users_have() {
   register_policy("of_a_test", [](const OptionMap&) { return std::make_unique<AsyncPolicy>(); });
   register_model("of_a_test", [](const OptionMap& options) -> ModelFunction {
     return [units = options.integer("units", 2, 1, 100)](bool) {
@@ -279,6 +280,11 @@ TEST_F(TopologyFiles, NameModelsAndPoliciesOfUsers) {
       return m;
     };
   });
+}
+
+TEST_F(TopologyFiles, NameModelsAndPoliciesOfUsers) {
+  static const bool registered = (register_what_users_have(), true);  // tests may be repeated
+  ASSERT_TRUE(registered);
   const auto with = [](const std::string& units) {
     return std::string(kData) +
            "model { program { name: 'of_a_test' option { name: 'units' value: '" + units +

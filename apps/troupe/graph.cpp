@@ -14,6 +14,7 @@
 #include "commands.h"
 #include "say.h"
 #include "topology_arguments.h"
+#include "topology_run.h"
 #include "troupe/actors/system_error.h"
 #include "troupe/actors/topology/topology_plan.h"
 
@@ -118,7 +119,10 @@ void add_graph(CLI::App& app, int& exit_code) {
                       "which needs Graphviz [DOT on the standard output]");
   command->add_flag("--model", a->model, "The model's graph of ops, instead of the actors");
   command->callback([topology, a, &exit_code] {
-    exit_code = with_topology(*topology, [&](TopologyFile& file) { return graph(file, *a); });
+    exit_code = with_topology(*topology, [&](TopologyFile& file) {
+      complete(file, {});
+      return graph(file, *a);
+    });
   });
 }
 

@@ -82,7 +82,10 @@ void add_plan(CLI::App& app, int& exit_code) {
                    "Make so many steps, keep nothing of them, and say what they took")
       ->check(at_least(2));
   command->callback([topology, a, &exit_code] {
-    exit_code = with_topology(*topology, [&](TopologyFile& file) { return plan(file, *a); });
+    exit_code = with_topology(*topology, [&](TopologyFile& file) {
+      complete(file, {});
+      return plan(file, *a);
+    });
   });
 }
 

@@ -46,27 +46,6 @@ int run_training(TopologyFile& file, const RunArguments& a) {
   return stop_training(*training, options, code);
 }
 
-/// Where the run keeps its files, and what it says while it runs.
-void complete(TopologyFile& file, const RunArguments& a) {
-  auto& o = file.options;
-  if (!a.directory.empty()) o.checkpoints.directory = a.directory;
-  o.checkpoints.resume = o.checkpoints.resume || a.resume;
-  if (o.checkpoints.directory.empty())
-    o.checkpoints.directory = own_directory(file.name, o.checkpoints.resume);
-  if (a.no_summaries)
-    o.summary_directory.clear();
-  else if (o.summary_directory.empty() && !file.stages)
-    o.summary_directory = o.checkpoints.directory + "/summaries";
-  if (a.no_checkpoints) o.checkpoints = {};
-  o.labels.emplace("topology", file.name);
-  if (a.interval > 0)
-    o.progress_interval = std::chrono::milliseconds(static_cast<std::int64_t>(1000 * a.interval));
-  o.events = o.stalled = [](const std::string& words) {
-    std::fputs("\n", stderr);  // behind the line of progress
-    complain("troupe: {}", words);
-  };
-}
-
 int run(const TopologyArguments& topology, const RunArguments& a) {
   return with_topology(topology, [&](TopologyFile& file) {
     complete(file, a);

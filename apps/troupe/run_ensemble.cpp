@@ -107,28 +107,13 @@ void evaluate(const TopologyFile& file, const EnsembleOptions& options,
 
 }  // namespace
 
-int run_ensemble(const TopologyFile& given) {
-  auto file = given;
-  auto& members = file.ensemble->members;
+int run_ensemble(const TopologyFile& file) {
+  const auto& members = file.ensemble->members;
   const auto& o = file.options;
   if (o.checkpoints.directory.empty())
     throw UsageError(
         "members of an ensemble meet in their checkpoints: --no-checkpoints is not "
         "possible here");
-  for (auto& member : members) {
-    auto& m = member.options;
-    m.checkpoints = o.checkpoints;
-    m.checkpoints.directory += "/" + member.name;
-    if (!o.summary_directory.empty())
-      m.summary_directory = o.summary_directory + "/" + member.name;
-    else
-      m.summary_directory.clear();
-    m.labels = o.labels;
-    m.labels["member"] = member.name;
-    m.progress_interval = o.progress_interval;
-    m.events = o.events;
-    m.stalled = o.stalled;
-  }
   note("{}\n  -> {} members, combined by {}\n", file.data.describe(), members.size(),
        file.ensemble->combiner);
   for (const auto& member : members) {

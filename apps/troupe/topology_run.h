@@ -16,6 +16,10 @@ struct RunArguments {
   double interval = 0;  ///< seconds between lines of progress; 0 for the file's
 };
 
+/// Fills in what the file does not say: where the run keeps its files, how often and to whom it
+/// speaks; of members of an ensemble, too.
+void complete(TopologyFile& file, const RunArguments& a);
+
 /// Calls `make`, whose errors are those of the file as a whole.
 template <class Make>
 auto of_file(const TopologyFile& file, Make make) {

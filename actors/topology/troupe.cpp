@@ -10,8 +10,12 @@ namespace troupe {
 
 Troupe::Troupe(ThreadBudget budget)
     : config_(std::make_unique<SystemConfig>(budget)),
-      system_(std::make_unique<caf::actor_system>(*config_)),
+      own_system_(std::make_unique<caf::actor_system>(*config_)),
+      system_(own_system_.get()),
       shared_(std::make_unique<SharedQueues>(*system_)) {}
+
+Troupe::Troupe(Troupe& host)
+    : host_(&host), system_(host.system_), shared_(std::make_unique<SharedQueues>(*system_)) {}
 
 Troupe::~Troupe() {
   if (!system_) return;
@@ -22,7 +26,7 @@ Troupe::~Troupe() {
 std::string Troupe::name_of(const caf::actor& actor) const {
   for (const auto& [name, member] : members_)
     if (member == actor) return name;
-  return "an actor";
+  return host_ ? host_->name_of(actor) : "an actor";
 }
 
 void Troupe::dismiss(const caf::actor& member) {
@@ -79,11 +83,14 @@ std::vector<std::string> Troupe::stop(std::chrono::milliseconds deadline) {
   std::vector<std::string> names;
   for (const auto& [address, name] : alive) names.push_back(name);
   std::sort(names.begin(), names.end());
-  if (names.empty()) {
-    system_.reset();
+  system_ = nullptr;
+  if (names.empty() && !left_behind_.load()) {
+    own_system_.reset();
+  } else if (host_) {
+    host_->left_behind_.store(true);
   } else {
     // Waiting for them would wait for ever, and their threads use what they have.
-    (void)system_.release();
+    (void)own_system_.release();
     (void)config_.release();
   }
   return names;

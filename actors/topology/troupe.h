@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <caf/actor_system.hpp>
 #include <caf/event_based_actor.hpp>
 #include <caf/scoped_actor.hpp>
@@ -25,6 +26,9 @@ namespace troupe {
 class Troupe {
  public:
   explicit Troupe(ThreadBudget budget);
+  /// On the threads of another one, which must outlive it. Guests may be used by one thread
+  /// each at the same time.
+  explicit Troupe(Troupe& host);
   ~Troupe();
   Troupe(const Troupe&) = delete;
   Troupe& operator=(const Troupe&) = delete;
@@ -134,8 +138,11 @@ class Troupe {
   void link_actors(const caf::actor& from, const caf::actor& to);
   std::size_t node_of(const caf::actor& actor) const;
 
+  Troupe* host_ = nullptr;
   std::unique_ptr<SystemConfig> config_;
-  std::unique_ptr<caf::actor_system> system_;
+  std::unique_ptr<caf::actor_system> own_system_;
+  caf::actor_system* system_ = nullptr;
+  std::atomic<bool> left_behind_{false};  // a guest could not end all of its actors
   std::unique_ptr<SharedQueues> shared_;
   std::vector<std::pair<std::string, caf::actor>> members_;
   Topology topology_;

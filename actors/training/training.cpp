@@ -21,9 +21,10 @@
 #include "troupe/actors/training/evaluator.h"
 #include "troupe/actors/training/feeder.h"
 #include "troupe/actors/training/fragments.h"
+#include "troupe/actors/training/publisher.h"
 #include "troupe/actors/training/replica.h"
 #include "troupe/actors/training/summary_actor.h"
-#include "troupe/devices/cpu_device.h"
+#include "troupe/actors/training/training_devices.h"
 #include "troupe/ops/random.h"
 #include "troupe/ops/state.h"
 
@@ -41,6 +42,7 @@ void check(const TrainingOptions& o) {
   };
   at_least_one(o.replicas, "replica");
   at_least_one(o.shards, "shard");
+  at_least_one(o.devices, "device");
   if (!(o.average_decay >= 0 && o.average_decay < 1))
     fail(Code::invalid_argument, "average_decay must be in [0, 1), but is ", o.average_decay);
   if (o.checkpoints.directory.empty() &&
@@ -58,6 +60,8 @@ void check(const TrainingOptions& o) {
     fail(Code::invalid_argument,
          "which replicas are late depends on timing: "
          "aggregation.leave_out_late cannot be deterministic");
+  if (o.publish.every > 0 && !o.publish.to)
+    fail(Code::invalid_argument, "publish.every needs publish.to: who gets the weights");
 }
 
 /// Complains about a policy that the run cannot have.
@@ -117,15 +121,20 @@ struct Training::Plan {
 };
 
 struct Training::Running {
-  explicit Running(ThreadBudget budget) : troupe(budget) {}
+  Running(ThreadBudget budget, Troupe* host) : troupe(host ? Troupe(*host) : Troupe(budget)) {}
   Troupe troupe;
   Conductor conductor;
   SummaryWriter summaries;
+  Publisher publisher;
   Observer observer;
 };
 
-Training::Training(const ModelFunction& model, Batches data, TrainingOptions options)
-    : options_(std::move(options)), data_(std::move(data)), plan_(std::make_unique<Plan>()) {
+Training::Training(const ModelFunction& model, Batches data, TrainingOptions options,
+                   TrainingHost host)
+    : options_(std::move(options)),
+      host_(std::move(host)),
+      data_(std::move(data)),
+      plan_(std::make_unique<Plan>()) {
   check(options_);
   check_policy(options_, options_.aggregation.policy);
   if (options_.deterministic) data_ = data_.in_order();
@@ -146,10 +155,12 @@ Training::Training(const ModelFunction& model, Batches data, TrainingOptions opt
   // A shard without variables would have no version to speak of.
   std::erase_if(plan_->shards, [](const auto& shard) { return shard.empty(); });
   plan_->fragment = training_fragment(plan_->model, options_.gradient_norm);
+  check_placement(*plan_->fragment.spec.graph, options_.devices);
   if (options_.evaluation.data) {
     const auto evaluation = model(false);
     check_fit(evaluation, *options_.evaluation.data, "evaluation");
     plan_->evaluation = evaluation_fragment(evaluation);
+    check_placement(*plan_->evaluation->spec.graph, options_.devices);
     for (const auto& name : plan_->evaluation->variables)
       if (std::find(plan_->variable_names.begin(), plan_->variable_names.end(), name) ==
           plan_->variable_names.end())
@@ -187,7 +198,8 @@ std::string Training::describe() const {
       << plan_->variable_names.size() << " variables, "
       << in_mebibytes(static_cast<double>(plan_->parameter_bytes)) << ", " << o.optimizer
       << ", learning rate " << o.learning_rate << '\n'
-      << "threads: " << budget.inter_op << " for actors (inter_op), " << budget.intra_op
+      << describe_devices(*plan_->fragment.spec.graph, o.devices) << "threads: " << budget.inter_op
+      << " for actors (inter_op), " << budget.intra_op
       << " inside an op (intra_op); data in flight take at most "
       << in_mebibytes(static_cast<double>(memory_bound()));
   return out.str();
@@ -247,12 +259,31 @@ std::uint64_t restore(Casting c, const std::vector<Shard>& shards, const Checkpo
   return static_cast<std::uint64_t>(checkpoint.step());
 }
 
+/// A pipeline of which this troupe has the end alone.
+Batches::Running examples_of(Troupe& troupe, const Queue& examples) {
+  Batches::Running end;
+  end.queue = examples;
+  troupe.add("examples", caf::actor_cast<caf::actor>(examples));
+  troupe.observe(examples, Role::queue);
+  return end;
+}
+
 Observer spawn_observer(Casting c) {
   ObserverOptions o;
   o.topology = c.troupe.topology();
   o.actors = c.troupe.observed();
   o.stalled = c.options.stalled;
   return c.troupe.spawn("observer", observer, o);
+}
+
+/// The weights that the run ends with are published whatever step they are of.
+void publish_last(Casting c, const Publisher& publisher) {
+  try {
+    c.troupe.ask<caf::ok_atom>(publisher, c.options.patience, save_atom_v);
+  } catch (const Error& error) {
+    if (c.options.events)
+      c.options.events(text("the last weights could not be published: ", error.what()));
+  }
 }
 
 /// The checkpoint to go on from, if there is to be one. Refuses a directory whose
@@ -282,17 +313,13 @@ std::optional<Checkpoint> checkpoint_to_resume(const CheckpointOptions& o) {
 
 TrainingOutcome Training::run() {
   if (running_) fail(Code::failed_precondition, "Training::run() may be called once");
-  running_ = std::make_unique<Running>(options_.threads);
+  running_ = std::make_unique<Running>(options_.threads, host_.troupe);
   auto& troupe = running_->troupe;
   const Casting casting{troupe, options_};
   const auto& o = options_;
 
-  const auto budget = o.threads.resolved();
-  CpuDeviceOptions device_options;
-  device_options.intra_op = budget.intra_op;
-  device_options.inter_op = std::min(budget.inter_op, o.replicas + 1);
-  const auto device = troupe.spawn("device CPU:0", cpu_device, device_options);
-  troupe.observe(device, Role::device);
+  const auto devices = host_.device ? TrainingDevices(host_.device)
+                                    : TrainingDevices(troupe, o.threads, o.devices, o.replicas);
 
   const auto leading = std::make_shared<ConductorOptions>();
   auto& c = *leading;
@@ -323,7 +350,8 @@ TrainingOutcome Training::run() {
   if (begin) c.first_step = restore(casting, shards, *begin);
 
   const auto seed = mix(o.seed ^ mix(c.first_step));
-  const auto pipeline = data_.spawn(troupe, "", seed);
+  const auto pipeline =
+      host_.examples ? examples_of(troupe, host_.examples) : data_.spawn(troupe, "", seed);
   const bool split = whole_rounds && (o.replicas > 1 || o.deterministic);
   FeederOptions f;
   f.queue = pipeline.queue;
@@ -341,7 +369,7 @@ TrainingOutcome Training::run() {
     r.index = static_cast<std::uint32_t>(i);
     r.fragment = plan_->fragment;
     r.batches = batches;
-    r.device = device;
+    r.device = devices.of_replica(i, *r.fragment.spec.graph);
     r.shards = shards;
     r.listener = listener;
     r.seed = seed;
@@ -363,7 +391,7 @@ TrainingOutcome Training::run() {
     e.fragment = *plan_->evaluation;
     e.examples = set.queue;
     e.batch = o.evaluation.data->rows();
-    e.device = device;
+    e.device = devices.of_replica(0, *e.fragment.spec.graph);
     e.shards = shards;
     e.averages = o.average_decay > 0;
     c.evaluator = troupe.spawn("evaluator", evaluator, e);
@@ -378,6 +406,12 @@ TrainingOutcome Training::run() {
     if (plan_->evaluation) s.evaluation_names = plan_->evaluation->values;
     running_->summaries = c.summaries =
         troupe.spawn<caf::detached>("summary writer", summary_writer, s);
+  }
+
+  if (o.publish.to) {
+    PublisherOptions p{o.publish, shards, o.average_decay > 0, running_->summaries, listener};
+    running_->publisher = troupe.spawn<caf::detached>("publisher", publisher, p);
+    c.summaries = running_->publisher;
   }
 
   c.shards = shards;
@@ -409,7 +443,12 @@ TrainingOutcome Training::run() {
         asked = true;
         running_->troupe.tell(running_->conductor, stop_atom_v);
       });
-  if (running_->summaries) troupe.ask<caf::ok_atom>(running_->summaries, o.patience, stop_atom_v);
+  if (running_->publisher) {
+    if (outcome.ending != Ending::failed) publish_last(casting, running_->publisher);
+    troupe.ask<caf::ok_atom>(running_->publisher, o.patience, stop_atom_v);  // and the summaries
+  } else if (running_->summaries) {
+    troupe.ask<caf::ok_atom>(running_->summaries, o.patience, stop_atom_v);
+  }
   const auto seen = troupe.ask<ObservationsPtr>(running_->observer, o.patience, status_atom_v);
   const std::lock_guard guard(observer_mutex_);
   observing_ = false;
@@ -444,6 +483,7 @@ std::vector<std::string> Training::stop(std::chrono::milliseconds deadline) {
   // A handle keeps the thread of a detached actor, and the system waits for it.
   running_->conductor = Conductor();
   running_->summaries = SummaryWriter();
+  running_->publisher = Publisher();
   {
     const std::lock_guard guard(observer_mutex_);
     observing_ = false;

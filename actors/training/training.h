@@ -16,6 +16,7 @@
 #include "troupe/actors/pipeline/pipeline.h"
 #include "troupe/actors/training/model.h"
 #include "troupe/actors/training/progress.h"
+#include "troupe/actors/training/publisher.h"
 #include "troupe/messages/protocol.h"
 #include "troupe/messages/system_config.h"
 #include "troupe/ops/optim/optimizer.h"
@@ -54,12 +55,18 @@ struct TrainingOptions {
   /// updates the decay is (1 + n) / (10 + n) at most.
   double average_decay = 0;
   ThreadBudget threads;
+  /// CPU devices, each with its own `intra_op` threads; where that is 0, the CPUs are shared
+  /// out among them. Replica i runs on device i modulo their number, evaluations on the first.
+  /// A model that asks for devices (DeviceScope) runs on all of them together, placed as
+  /// place() does it, whichever replica it belongs to. With one, nobody is asked.
+  int devices = 1;
   std::uint64_t seed = 1;
   std::uint64_t max_steps =
       0;  ///< updates of the parameters, those before a resume included; 0: until the data end
   bool gradient_norm = false;  ///< report the sum of l2_loss of all gradients at each step
   EvaluationOptions evaluation;
   CheckpointOptions checkpoints;
+  PublishOptions publish;  ///< of the weights while they are trained, where somebody takes them
   std::string summary_directory;              ///< for TensorBoard; empty for none
   std::map<std::string, std::string> labels;  ///< kept in every checkpoint: the program's name ...
   ProgressListener progress;
@@ -70,6 +77,17 @@ struct TrainingOptions {
   std::chrono::milliseconds patience{30000};  ///< for everybody to stop
 };
 
+class Troupe;
+
+/// What a run has of somebody else's when it is part of something larger.
+struct TrainingHost {
+  Troupe* troupe = nullptr;  ///< on whose threads its actors are; outlives it
+  Device device;             ///< that replicas and evaluations run on
+  /// Where its batches come from. The data that the run is given then only say what these are
+  /// like, and the run ends this queue with its own actors.
+  Queue examples;
+};
+
 /// The default topology: reader -> decoders -> queue -> replicas <-> parameter
 /// shards, with an evaluator, a checkpointer and a summary writer, each an actor
 /// of this process, led by a conductor.
@@ -77,7 +95,8 @@ class Training {
  public:
   /// Builds the model twice, checks that the data fit it, and starts nothing yet.
   /// Throws Error saying what does not fit.
-  Training(const ModelFunction& model, Batches data, TrainingOptions options);
+  Training(const ModelFunction& model, Batches data, TrainingOptions options,
+           TrainingHost host = {});
   ~Training();
   Training(const Training&) = delete;
   Training& operator=(const Training&) = delete;
@@ -113,6 +132,7 @@ class Training {
   std::uint64_t memory_bound() const;
   ObservationsPtr observed() const;
   TrainingOptions options_;
+  TrainingHost host_;
   Batches data_;
   struct Plan;
   std::unique_ptr<Plan> plan_;

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include "troupe/queues/fifo_queue.h"
+
 namespace troupe {
 namespace {
 
@@ -23,6 +25,22 @@ TEST(TroupeTest, EndsItsSharedQueues) {
   Troupe troupe(ThreadBudget{2, 1});
   troupe.shared().fifo_queue({"examples"}, {});
   EXPECT_TRUE(troupe.stop(std::chrono::minutes(1)).empty());
+}
+
+TEST(TroupeTest, HasGuestsWithMembersOfTheirOwn) {
+  constexpr std::chrono::minutes kPatience{1};
+  Troupe host(ThreadBudget{2, 1});
+  const auto shared = host.spawn("shared", fifo_queue, QueueOptions{});
+  {
+    Troupe guest(host);
+    const auto own = guest.spawn("own", fifo_queue, QueueOptions{});
+    guest.ask<QueueStatus>(own, kPatience, status_atom_v);
+    guest.ask<QueueStatus>(shared, kPatience, status_atom_v);
+    EXPECT_TRUE(guest.stop(kPatience).empty());
+    EXPECT_THROW(host.ask<QueueStatus>(own, kPatience, status_atom_v), Error);
+  }
+  host.ask<QueueStatus>(shared, kPatience, status_atom_v);
+  EXPECT_TRUE(host.stop(kPatience).empty());
 }
 
 }  // namespace

@@ -1,0 +1,325 @@
+#include "troupe/actors/ensemble/ensemble_training.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <atomic>
+#include <caf/scoped_actor.hpp>
+#include <cmath>
+#include <condition_variable>
+#include <list>
+#include <mutex>
+#include <thread>
+
+#include "troupe/actors/topology/troupe.h"
+#include "troupe/devices/cpu_device.h"
+#include "troupe/ops/random.h"
+#include "troupe/queues/broadcast.h"
+#include "troupe/queues/broadcast_branch.h"
+
+namespace troupe {
+
+bool EnsembleOutcome::failed() const {
+  return std::any_of(members.begin(), members.end(),
+                     [](const auto& member) { return member.training.ending == Ending::failed; });
+}
+
+namespace {
+
+std::string title(const TrainedMember& member) { return text("member '", member.name, "'"); }
+
+TrainingOutcome failure(const Error& error) {
+  TrainingOutcome outcome;
+  outcome.ending = Ending::failed;
+  outcome.code = error.code();
+  outcome.message = error.what();
+  return outcome;
+}
+
+}  // namespace
+
+struct EnsembleTraining::State {
+  struct Seat {
+    TrainedMember member;
+    caf::actor branch;
+    std::unique_ptr<Training> training;
+    std::thread thread;
+    TrainingOutcome outcome;
+    Parameters weights;
+    bool done = false;
+  };
+
+  State(const Batches& given, EnsembleTrainingOptions o)
+      : options(std::move(o)),
+        data(options.deterministic ? given.in_order() : given),
+        troupe(options.threads) {
+    const auto budget = options.threads.resolved();
+    CpuDeviceOptions d;
+    d.inter_op = budget.inter_op;
+    d.intra_op = budget.intra_op;
+    device = troupe.spawn("device CPU:0", cpu_device, d);
+    // The order of a Training that has this seed.
+    pipeline = data.spawn(troupe, "", mix(options.seed ^ mix(0)));
+    BroadcastOptions b;
+    b.queue = pipeline.queue;
+    b.batch = data.rows();
+    b.drop_remainder = data.remainder() == Remainder::drop;
+    b.max_lag = options.max_lag;
+    validate(b);
+    source = troupe.spawn("broadcast", batch_broadcast, b);
+  }
+
+  ~State() {
+    for (const auto& seat : seats) caf::anon_send_exit(seat.branch, caf::exit_reason::kill);
+  }
+
+  void check(const TrainedMember& member) const;
+  TrainingOptions options_of(Seat& seat);
+  void seat(TrainedMember member);
+  void begin(Seat& seat);
+  void end(Seat& seat, TrainingOutcome outcome);
+  void wait();
+  void score(EnsembleOutcome& outcome) const;
+
+  const EnsembleTrainingOptions options;
+  const Batches data;
+  Troupe troupe;
+  Device device;
+  Batches::Running pipeline;
+  Broadcast source;
+  std::list<Seat> seats;  // whose places do not change; it and what follows under the mutex
+  bool begun = false;
+  bool over = false;
+  std::mutex mutex;
+  std::mutex listener_mutex;
+  std::condition_variable changed;
+  std::atomic<bool> stop_requested{false};
+};
+
+// ---- members ---------------------------------------------------------------------------------
+
+void EnsembleTraining::State::check(const TrainedMember& member) const {
+  const auto& name = member.name;
+  if (name.empty() || name[0] == '.' || name.find('/') != std::string::npos)
+    fail(Code::invalid_argument, "a member has a name, without '/' and without '.' in front, ",
+         "but one is called '", name, "'");
+  if (std::any_of(seats.begin(), seats.end(), [&](const Seat& s) { return s.member.name == name; }))
+    fail(Code::already_exists, "there is a member called '", name, "' already");
+  if (!(member.weight > 0) || !std::isfinite(member.weight))
+    fail(Code::invalid_argument, title(member), " needs a weight above 0, but got ", member.weight);
+  if (!options.evaluation) return;
+  std::vector<TrainedModel> all;
+  if (!seats.empty()) all.push_back({seats.front().member.name, seats.front().member.model, {}, 1});
+  all.push_back({name, member.model, {}, 1});
+  expect_members_fit(all);
+}
+
+TrainingOptions EnsembleTraining::State::options_of(Seat& seat) {
+  auto o = seat.member.options;
+  const auto& name = seat.member.name;
+  o.threads = options.threads;
+  o.deterministic = o.deterministic || options.deterministic;
+  if (!options.directory.empty()) o.checkpoints.directory = options.directory + "/" + name;
+  if (!o.evaluation.data) o.evaluation.data = options.evaluation;
+  if (options.progress)
+    o.progress = [this, name, own = o.progress](const Progress& progress) {
+      if (own) own(progress);
+      const std::lock_guard guard(listener_mutex);
+      options.progress(name, progress);
+    };
+  if (options.events)
+    o.events = [this, title = title(seat.member), own = o.events](const std::string& event) {
+      if (own) own(event);
+      const std::lock_guard guard(listener_mutex);
+      options.events(title + ": " + event);
+    };
+  if (options.evaluation)
+    o.publish.to = [&seat, own = o.publish.to](const Parameters& weights) {
+      seat.weights = weights;
+      if (own) own(weights);
+    };
+  return o;
+}
+
+void EnsembleTraining::State::seat(TrainedMember member) {
+  check(member);
+  auto& seat = seats.emplace_back();
+  seat.member = std::move(member);
+  try {
+    const auto branch = troupe.system().spawn(
+        broadcast_branch, BranchOptions{title(seat.member), source, data.rows()});
+    seat.branch = caf::actor_cast<caf::actor>(branch);
+    seat.training = std::make_unique<Training>(seat.member.model, data, options_of(seat),
+                                               TrainingHost{&troupe, device, branch});
+    caf::scoped_actor self{troupe.system()};
+    std::optional<Error> refused;
+    self->request(source, caf::infinite, join_atom_v, seat.branch)
+        .receive([](caf::ok_atom) {}, [&](caf::error& error) { refused = to_error(error); });
+    if (refused) throw *refused;
+  } catch (const Error& error) {
+    const auto named = error.within(title(seat.member));
+    if (seat.branch) caf::anon_send_exit(seat.branch, caf::exit_reason::kill);
+    seats.pop_back();
+    throw named;
+  }
+}
+
+void EnsembleTraining::State::begin(Seat& seat) {
+  seat.thread = std::thread([this, &seat] {
+    constexpr std::size_t kMost = 15;  // of Linux
+    pthread_setname_np(pthread_self(), seat.member.name.substr(0, kMost).c_str());
+    try {
+      end(seat, seat.training->run());
+    } catch (const Error& error) {
+      end(seat, failure(error));
+    } catch (const std::exception& error) {
+      end(seat, failure(Error(Code::internal, error.what())));
+    }
+  });
+}
+
+void EnsembleTraining::State::end(Seat& seat, TrainingOutcome outcome) {
+  // Of a run that did not come so far as to leave.
+  caf::anon_send(source, leave_atom_v, seat.branch);
+  const std::lock_guard guard(mutex);
+  const bool stop_all = options.fail_fast && outcome.ending == Ending::failed;
+  seat.outcome = std::move(outcome);
+  seat.done = true;
+  if (stop_all)
+    for (const auto& other : seats) other.training->request_stop();
+  changed.notify_all();
+}
+
+void EnsembleTraining::State::wait() {
+  constexpr std::chrono::milliseconds kLook{100};
+  std::unique_lock lock(mutex);
+  while (!std::all_of(seats.begin(), seats.end(), [](const Seat& s) { return s.done; })) {
+    if (stop_requested.load())
+      for (const auto& seat : seats) seat.training->request_stop();
+    changed.wait_for(lock, kLook);
+  }
+  over = true;
+  lock.unlock();
+  for (auto& seat : seats) seat.thread.join();
+}
+
+// ---- scores ----------------------------------------------------------------------------------
+
+void EnsembleTraining::State::score(EnsembleOutcome& outcome) const {
+  std::vector<TrainedModel> models;
+  std::vector<std::size_t> positions;
+  std::size_t position = 0;
+  for (const auto& seat : seats) {
+    if (seat.outcome.ending != Ending::failed && !seat.weights.names.empty()) {
+      models.push_back({seat.member.name, seat.member.model, seat.weights, seat.member.weight});
+      positions.push_back(position);
+    }
+    ++position;
+  }
+  if (models.empty()) {
+    outcome.not_scored = "no member has come to an end";
+    return;
+  }
+  const auto score =
+      options.score ? *options.score : score_for(options.evaluation->components().back());
+  try {
+    const auto scores =
+        score_together(models, options.combiner, *options.evaluation, score, options.threads);
+    outcome.score_name = scores.name;
+    outcome.together = scores.together;
+    for (std::size_t i = 0; i < positions.size(); ++i)
+      outcome.members[positions[i]].score = scores.members[i];
+  } catch (const Error& error) {
+    outcome.not_scored = error.what();
+  }
+}
+
+// ---- for users -------------------------------------------------------------------------------
+
+EnsembleTraining::EnsembleTraining(std::vector<TrainedMember> members, const Batches& data,
+                                   EnsembleTrainingOptions options) {
+  if (members.empty()) fail(Code::invalid_argument, "an ensemble needs at least one member");
+  if (!options.combiner) fail(Code::invalid_argument, "an ensemble needs a combiner");
+  state_ = std::make_unique<State>(data, std::move(options));
+  for (auto& member : members) state_->seat(std::move(member));
+}
+
+EnsembleTraining::~EnsembleTraining() {
+  if (state_) stop(state_->options.patience);
+}
+
+std::string EnsembleTraining::describe() const {
+  auto& s = *state_;
+  const std::lock_guard guard(s.mutex);
+  auto words = text(s.data.describe(), "\n  -> broadcast, members at most ", s.options.max_lag,
+                    " batches apart");
+  for (const auto& seat : s.seats) {
+    const auto& o = seat.member.options;
+    words += text("\n    -> ", title(seat.member), ": ", o.replicas,
+                  o.replicas == 1 ? " replica" : " replicas", ", ", o.optimizer, ", learning rate ",
+                  o.learning_rate);
+  }
+  return words;
+}
+
+EnsembleOutcome EnsembleTraining::run() {
+  if (!state_) fail(Code::failed_precondition, "the ensemble has been stopped");
+  auto& s = *state_;
+  {
+    const std::lock_guard guard(s.mutex);
+    if (s.begun) fail(Code::failed_precondition, "EnsembleTraining::run() may be called once");
+    s.begun = true;
+    for (const auto& [name, decoder] : s.pipeline.decoders) s.troupe.tell(decoder, start_atom_v);
+    for (auto& seat : s.seats) s.begin(seat);
+  }
+  s.wait();
+  EnsembleOutcome outcome;
+  for (auto& seat : s.seats)
+    outcome.members.push_back({seat.member.name, seat.outcome, seat.weights, {}});
+  if (s.options.evaluation)
+    s.score(outcome);
+  else
+    outcome.not_scored = "there is no evaluation set";
+  return outcome;
+}
+
+void EnsembleTraining::join(TrainedMember member) {
+  auto& s = *state_;
+  const std::lock_guard guard(s.mutex);
+  if (s.over) fail(Code::failed_precondition, title(member), " comes too late: the run has ended");
+  s.seat(std::move(member));
+  if (s.begun) s.begin(s.seats.back());
+}
+
+void EnsembleTraining::leave(const std::string& name) {
+  auto& s = *state_;
+  const std::lock_guard guard(s.mutex);
+  for (const auto& seat : s.seats)
+    if (seat.member.name == name) return seat.training->request_stop();
+  fail(Code::not_found, "there is no member '", name, "'");
+}
+
+void EnsembleTraining::request_stop() noexcept { state_->stop_requested.store(true); }
+
+std::vector<std::string> EnsembleTraining::stop(std::chrono::milliseconds deadline) {
+  if (!state_) return {};
+  auto& s = *state_;
+  std::vector<std::string> left;
+  for (auto& seat : s.seats) {
+    for (const auto& name : seat.training->stop(deadline))
+      left.push_back(title(seat.member) + ": " + name);
+    caf::anon_send_exit(seat.branch, caf::exit_reason::kill);
+    seat.training.reset();
+  }
+  s.pipeline = {};
+  s.source = Broadcast();
+  s.device = Device();
+  for (const auto& name : s.troupe.stop(deadline)) left.push_back(name);
+  if (left.empty())
+    state_.reset();
+  else
+    (void)state_.release();  // its actors may still run: there is no way to take their memory
+  return left;
+}
+
+}  // namespace troupe

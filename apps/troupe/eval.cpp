@@ -7,6 +7,7 @@
 #include "commands.h"
 #include "programs.h"
 #include "say.h"
+#include "together.h"
 #include "troupe/actors/checkpoint/trained_values.h"
 #include "troupe/actors/pipeline/batch_iterator.h"
 #include "troupe/actors/session.h"
@@ -17,30 +18,17 @@
 namespace troupe::cli {
 namespace {
 
-struct Arguments {
-  std::string checkpoint;
-  std::string program;
-  DataArguments data;
+struct Arguments : TogetherRun {
   std::int64_t rows = 10;
   bool json = false;
-  ThreadBudget threads;
 };
 
-/// The program that a checkpoint was trained by, or that the user says if it does not.
-std::string program_of(const Checkpoint& checkpoint, const std::string& given) {
-  const auto& state = checkpoint.manifest().state;
-  const auto found = state.find("program");
-  if (found == state.end() && given.empty())
-    throw UsageError(text(checkpoint.name(),
-                          " does not say which program it belongs to: name it with --program"));
-  if (found != state.end() && !given.empty() && given != found->second)
-    throw UsageError(text(checkpoint.name(), " is a checkpoint of the program '", found->second,
-                          "', not of '", given, "' (--program)"));
-  return given.empty() ? found->second : given;
-}
-
 int eval(const Arguments& a) {
-  const auto checkpoint = Checkpoint::open(a.checkpoint);
+  if (a.checkpoints.size() > 1) {
+    eval_together(a);
+    return kExitOk;
+  }
+  const auto checkpoint = Checkpoint::open(a.checkpoints.at(0));
   const auto program = evaluation_program(program_of(checkpoint, a.program), a.data);
   const auto model = program.model(false);
   const auto fragment = evaluation_fragment(model);
@@ -64,34 +52,58 @@ int eval(const Arguments& a) {
   return kExitOk;
 }
 
-int predict(const Arguments& a) {
-  const auto checkpoint = Checkpoint::open(a.checkpoint);
-  const auto program = prediction_program(program_of(checkpoint, a.program), a.data);
-  const auto model = program.model(false);
-  validate(model);
-  Session session(model.graph, {.threads = a.threads});
-  session.restore(trained_values(checkpoint));
-  std::int64_t row = 0;
-  BatchIterator batches(*program.test, a.threads);
-  while (const auto batch = batches.next()) {
-    const auto predictions =
-        session.run(model.predictions, {{model.inputs.at(0), batch->components.at(0)}});
-    const auto width = predictions.size() / batch->rows();
-    for (std::int64_t i = 0; i < batch->rows(); ++i, ++row) {
-      if (a.rows > 0 && row == a.rows) return kExitOk;
+/// Prints predictions as they come.
+class RowPrinter {
+ public:
+  explicit RowPrinter(const Arguments& a) : rows_(a.rows), json_(a.json) {}
+
+  /// False once there are enough.
+  bool print(const Program& program, const Tensor& predictions) {
+    const auto rows = predictions.shape().rank() == 0 ? 1 : predictions.shape()[0];
+    const auto width = rows == 0 ? 0 : predictions.size() / rows;
+    for (std::int64_t i = 0; i < rows; ++i, ++row_) {
+      if (rows_ > 0 && row_ == rows_) return false;
       std::int64_t best = 0;
       std::string values;
       for (std::int64_t k = 0; k < width; ++k) {
         const double value = predictions.at(i * width + k);
         if (value > predictions.at(i * width + best)) best = k;
-        values += fmt::format("{}{:.4g}", k == 0 ? "" : a.json ? "," : " ", value);
+        values += fmt::format("{}{:.4g}", k == 0 ? "" : json_ ? "," : " ", value);
       }
-      if (a.json)
-        say("{{\"row\":{},\"predictions\":[{}]}}\n", row, values);
+      if (json_)
+        say("{{\"row\":{},\"predictions\":[{}]}}\n", row_, values);
       else
-        say("row {}: {}{}\n", row, values,
+        say("row {}: {}{}\n", row_, values,
             program.classifies ? fmt::format("  -> class {}", best) : "");
     }
+    return true;
+  }
+
+ private:
+  std::int64_t rows_;
+  bool json_;
+  std::int64_t row_ = 0;
+};
+
+int predict(const Arguments& a) {
+  RowPrinter printer(a);
+  if (a.checkpoints.size() > 1) {
+    predict_together(a, [&](const Program& program, const Tensor& predictions) {
+      return printer.print(program, predictions);
+    });
+    return kExitOk;
+  }
+  const auto checkpoint = Checkpoint::open(a.checkpoints.at(0));
+  const auto program = prediction_program(program_of(checkpoint, a.program), a.data);
+  const auto model = program.model(false);
+  validate(model);
+  Session session(model.graph, {.threads = a.threads});
+  session.restore(trained_values(checkpoint));
+  BatchIterator batches(*program.test, a.threads);
+  while (const auto batch = batches.next()) {
+    const auto predictions =
+        session.run(model.predictions, {{model.inputs.at(0), batch->components.at(0)}});
+    if (!printer.print(program, predictions)) break;
   }
   return kExitOk;
 }
@@ -99,8 +111,9 @@ int predict(const Arguments& a) {
 void add_common(CLI::App& command, Arguments& a) {
   command.add_option("--data", a.data.directory, "cifar10: the directory of test_batch.bin");
   command
-      .add_option("checkpoint", a.checkpoint,
-                  "A directory (its newest checkpoint), or one checkpoint such as run/x/ckpt-300")
+      .add_option("checkpoint", a.checkpoints,
+                  "A directory (its newest checkpoint), or one checkpoint such as run/x/ckpt-300; "
+                  "several answer together")
       ->required();
   command.add_option("--program", a.program, "The model, if the checkpoint does not say")
       ->check([](const std::string& name) -> std::string {
@@ -120,9 +133,10 @@ void add_common(CLI::App& command, Arguments& a) {
 }  // namespace
 
 void add_eval(CLI::App& app, int& exit_code) {
-  auto* command = app.add_subcommand("eval", "Measure a checkpoint on a test set");
+  auto* command = app.add_subcommand("eval", "Measure checkpoints on a test set");
   const auto a = std::make_shared<Arguments>();
   add_common(*command, *a);
+  add_together_options(*command, a->together, false);
   command->add_option("--features,--images,--test-features,--test-images", a->data.test_features,
                       "Features of the test set");
   command->add_option("--labels,--test-labels", a->data.test_labels, "Labels of the test set");
@@ -130,9 +144,11 @@ void add_eval(CLI::App& app, int& exit_code) {
 }
 
 void add_predict(CLI::App& app, int& exit_code) {
-  auto* command = app.add_subcommand("predict", "Print what a checkpoint's model predicts");
+  auto* command = app.add_subcommand(
+      "predict", "Print what a checkpoint's model predicts, or several together");
   const auto a = std::make_shared<Arguments>();
   add_common(*command, *a);
+  add_together_options(*command, a->together, true);
   command->add_option("--features,--images", a->data.test_features, "What to predict from");
   command->add_option("--rows", a->rows, "Rows to print; 0: all")
       ->check(at_least(0))

@@ -198,6 +198,12 @@ void add_training_options(CLI::App& command, TrainArguments& a) {
       ->check(at_least(1))
       ->capture_default_str()
       ->group("Actors");
+  command
+      .add_option("--devices", a.devices,
+                  "CPU devices that replicas are spread over, each with its own threads")
+      ->check(at_least(1))
+      ->capture_default_str()
+      ->group("Actors");
   add_aggregation_options(command, a);
   command.add_flag("--deterministic", a.deterministic, "The same bits at every run")
       ->group("Actors");
@@ -257,6 +263,7 @@ TrainingOptions training_options(const TrainArguments& a, const Program& program
   if (!a.learning_rate.empty()) o.learning_rate = parse_schedule(a.learning_rate);
   o.replicas = a.replicas;
   o.shards = a.shards;
+  o.devices = a.devices;
   o.aggregation.policy = policy_text(a);
   o.aggregation.accumulate = a.accumulate;
   o.aggregation.clip_norm = a.clip_norm;

@@ -20,6 +20,7 @@ struct TrainArguments {
   std::string learning_rate;
   int replicas = 1;
   int shards = 1;
+  int devices = 1;
   std::string policy = "sync";
   std::string staleness;  ///< put to the options of the policy
   std::uint32_t accumulate = 1;

@@ -188,6 +188,26 @@ expect_sh("${closed}" 1 "blank.txt:301" train headline --features data/features.
   --labels blank.txt --batch 50 --capacity 120 --min-after-dequeue 20 --no-summaries
   --no-checkpoints)
 
+# ---- several checkpoints that answer together
+
+set(test --features data/test_features.txt --labels data/test_labels.txt)
+expect(0 "run at step 9: rmse .*other at step 5: rmse .*together .mean.: 20 examples, rmse"
+  eval run other ${test})
+expect(0 "together .weighted:0.7,0.3.: 20 examples" eval run other ${test}
+  --combine weighted:0.7,0.3)
+set(ask predict run other --features data/test_features.txt --rows 2)
+expect(0 "row 1: " ${ask} --combine vote --quorum 1 --deadline-ms 60000)
+expect(0 "{\"row\":1,\"predictions\":.[0-9.e,-]+.}" ${ask} --json)
+expect(2 "there are 2 checkpoints, but --combine has 3 weights" ${ask} --combine weighted:1,2,3)
+expect(2 "a weight is a number above 0, but '-1' was given" ${ask} --combine weighted:-1,2)
+expect(2 "there is no combiner 'median'" ${ask} --combine median)
+expect(2 "--quorum is 3, but there are 2 checkpoints" ${ask} --quorum 3)
+expect(2 "run is given twice" predict run run --features data/test_features.txt)
+expect(1 "not found" ${ask} nowhere)
+expect(0 "2 replicas.*devices: 2, replica i on device i modulo 2.*step 2"
+  train headline ${small} --steps 2 --no-checkpoints --replicas 2 --devices 2)
+expect(2 "must be at least 1, but is 0" train headline --devices 0)
+
 # ---- checkpoints and programs that do not belong together
 
 expect(2 "run/ckpt-9 is a checkpoint of the program 'headline', not of 'fashion-mnist'"

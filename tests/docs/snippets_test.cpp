@@ -13,6 +13,7 @@
 #include "support/temporary_directory.h"
 #include "troupe/actors/decoders/example_builder.h"
 #include "troupe/actors/ensemble/combiner.h"
+#include "troupe/actors/ensemble/ensemble_training.h"
 #include "troupe/actors/ensemble/model_ensemble.h"
 #include "troupe/actors/pipeline/arrays.h"
 #include "troupe/actors/pipeline/batch_iterator.h"
@@ -141,6 +142,30 @@ const auto answer = ensemble.run({images});
 
 ensemble.assign("mlp", "run/mlp/ckpt-3000");   // other weights, for the queries that come after
 ensemble.leave("cnn");                         // returns once it has answered what it was asked
+
+TrainingOptions live;
+live.publish = {.every = 100, .to = [&](const Parameters& weights) {
+                  ensemble.assign("cnn", weights);
+                }};
+  }
+
+  void side_by_side(ModelFunction mlp_model, ModelFunction cnn_model, Batches train_batches,
+                    Batches test_batches) {
+TrainingOptions options;
+options.optimizer = optim::adam();
+options.learning_rate = 0.001;
+
+EnsembleTrainingOptions together;
+together.directory = "run/ensemble";           // checkpoints: run/ensemble/mlp, run/ensemble/cnn
+together.evaluation = test_batches;
+together.combiner = probability_combiner();
+EnsembleTraining training({{"mlp", mlp_model, options}, {"cnn", cnn_model, options}},
+                          train_batches, together);
+const auto outcome = training.run();
+for (const auto& member : outcome.members)
+  std::cout << member.name << ' ' << member.training.steps << " steps, accuracy "
+            << member.score.value_or(0) << '\n';
+std::cout << "together " << outcome.together.value_or(0) << '\n';
   }
 };
 

@@ -41,13 +41,16 @@ void stop_on_interrupt(Stoppable running) {
 
 bool was_interrupted() { return interrupts > 0; }
 
-int stop_training(Training& training, const TrainingOptions& options, int exit_code) {
-  const auto left = training.stop(options.patience);
+int end_after(const std::vector<std::string>& left, std::chrono::milliseconds patience,
+              int exit_code) {
   if (left.empty()) return exit_code;
-  complain("troupe: still running after {} s: {}", options.patience.count() / 1000,
-           fmt::join(left, ", "));
+  complain("troupe: still running after {} s: {}", patience.count() / 1000, fmt::join(left, ", "));
   std::fflush(stdout);
   _exit(exit_code == kExitOk ? kExitFailed : exit_code);
+}
+
+int stop_training(Training& training, const TrainingOptions& options, int exit_code) {
+  return end_after(training.stop(options.patience), options.patience, exit_code);
 }
 
 }  // namespace troupe::cli

@@ -30,6 +30,11 @@ TrainingOutcome run_until_interrupted(AnyTraining& training, bool& interrupted) 
   return outcome;
 }
 
+/// Returns `exit_code` after actors were taken down. Ends the process, naming those that are
+/// left, if some have not ended within this time.
+int end_after(const std::vector<std::string>& left, std::chrono::milliseconds patience,
+              int exit_code);
+
 /// Takes the actors down and returns `exit_code`. Ends the process, naming those
 /// who do not end, if some are left.
 int stop_training(Training& training, const TrainingOptions& options, int exit_code);

@@ -79,8 +79,9 @@ class EnsembleTraining {
   /// Runs until all members have ended, each in its own way. Call it once.
   EnsembleOutcome run();
 
-  /// One more member, which begins with the next batch that nobody has had. From any thread,
-  /// before the run has ended; throws failed_precondition after it, and as the constructor.
+  /// One more member, which begins with the next batch that nobody has had. From any thread but
+  /// a listener's, before the run has ended; throws failed_precondition after it, and as the
+  /// constructor.
   void join(TrainedMember member);
   /// Ends one member after the step that it is in, with a checkpoint. From any thread; throws
   /// not_found.

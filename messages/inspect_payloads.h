@@ -55,11 +55,28 @@ typename Inspector::result_type inspect(Inspector& f, PartStatus& x) {
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, SavedTensor& x) {
-  return f(caf::meta::type_name("SavedTensor"), x.variable, x.slot, x.values);
+  return f(caf::meta::type_name("SavedTensor"), x.variable, x.slot, x.values, x.blocks, x.first_row,
+           x.total_rows);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, RowRange& x) {
+  return f(caf::meta::type_name("RowRange"), x.first, x.count, x.total);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, WantedRows& x) {
+  return f(caf::meta::type_name("WantedRows"), x.variable, x.ids);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, RowPull& x) {
+  return f(caf::meta::type_name("RowPull"), x.wanted, x.with_values, x.averages, x.only_here);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, Parameters& x) {
-  return f(caf::meta::type_name("Parameters"), x.version, x.names, x.values, x.slots);
+  return f(caf::meta::type_name("Parameters"), x.version, x.names, x.values, x.slots, x.ranges);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, PulledRows& x) {
+  return f(caf::meta::type_name("PulledRows"), x.parameters, x.rows);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, GradientPart& x) {
@@ -92,11 +109,12 @@ typename Inspector::result_type inspect(Inspector& f, StalenessCounts& x) {
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, ShardStatus& x) {
   return f(caf::meta::type_name("ShardStatus"), x.name, x.version, x.bytes, x.pulls, x.updates,
-           x.replicas, x.busy, x.staleness);
+           x.replicas, x.busy, x.staleness, x.pushes, x.pulled_rows, x.pushed_rows, x.backups);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, SetReport& x) {
-  return f(caf::meta::type_name("SetReport"), x.shard, x.commit, x.code, x.fault, x.not_finite);
+  return f(caf::meta::type_name("SetReport"), x.shard, x.commit, x.code, x.fault, x.not_finite,
+           x.decisions);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, Refusal& x) {
@@ -110,7 +128,26 @@ typename Inspector::result_type inspect(Inspector& f, RoundDecision::Member& x) 
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, RoundDecision& x) {
   return f(caf::meta::type_name("RoundDecision"), x.members, x.updates, x.clip_norm, x.refused,
-           x.departed, x.released, x.next, x.policy);
+           x.departed, x.released, x.next, x.policy, x.number);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, MemberCopy::Set& x) {
+  return f(caf::meta::type_name("Set"), x.step, x.committed, x.commit, x.parts);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, MemberCopy& x) {
+  return f(caf::meta::type_name("MemberCopy"), x.replica, x.address, x.last_step, x.sets, x.waits,
+           x.joins, x.left, x.result, x.answered);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, ShardCopy& x) {
+  return f(caf::meta::type_name("ShardCopy"), x.store, x.members, x.instructions, x.policy,
+           x.decisions, x.learning_rate, x.staleness, x.updates);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, ShardEntry& x) {
+  return f(caf::meta::type_name("ShardEntry"), x.kind, x.replica, x.sender, x.part, x.commit,
+           x.decision, x.factor, x.snapshot);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, ReplicaStanding& x) {

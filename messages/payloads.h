@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <caf/actor_addr.hpp>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -239,14 +240,45 @@ struct SavedTensor {
   std::string variable;
   std::string slot;  ///< "" for the value itself, "momentum", "average", ...
   Tensor values;
+  TensorList blocks = {};  ///< of a table instead of the values: rows of one block after another
+  std::int64_t first_row = 0;   ///< of a variable that is split over shards: where this part begins
+  std::int64_t total_rows = 0;  ///< of the whole variable; 0 when this is all of it
+};
+
+/// Which rows of its variable a shard has; all of them when `total` is 0.
+struct RowRange {
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+  std::int64_t total = 0;
 };
 
 /// The variables of one shard at one version: shared, never written again.
 struct Parameters {
   Version version = 0;
   std::vector<std::string> names;  ///< empty when the caller's version is the newest: no change
-  TensorList values;
+  TensorList values;               ///< a table, which is pulled by rows, has none: an empty tensor
   std::vector<SavedTensor> slots;  ///< the optimizer's, for replicas that make local steps
+  std::vector<RowRange> ranges = {};  ///< with the names; empty when no variable is split
+};
+
+/// Rows of one variable.
+struct WantedRows {
+  std::string variable;
+  Tensor ids;  ///< int64 [count], of the whole variable, also when it is split
+};
+
+struct RowPull {
+  std::vector<WantedRows> wanted;
+  bool with_values = false;  ///< also everything that is not a table, at the same version
+  bool averages = false;     ///< moving averages in place of values, where there are some
+  bool only_here = false;    ///< rows that live in other shards are left out
+};
+
+/// The answer: one tensor [count, ...] for each entry of RowPull::wanted, in the order of the
+/// ids; with only_here an empty one for a variable of another shard.
+struct PulledRows {
+  Parameters parameters;
+  TensorList rows;
 };
 
 enum class PartKind : std::uint8_t {
@@ -329,7 +361,11 @@ struct ShardStatus {
   std::uint64_t updates = 0;
   std::int64_t replicas = 0;  ///< that take part
   std::chrono::nanoseconds busy{0};
-  StalenessCounts staleness;  ///< of the sets that were applied
+  StalenessCounts staleness;      ///< of the sets that were applied
+  std::uint64_t pushes = 0;       ///< parts of gradient sets that have come
+  std::uint64_t pulled_rows = 0;  ///< of tables
+  std::uint64_t pushed_rows = 0;  ///< of sparse gradients
+  std::int64_t backups = 0;       ///< copies that have everything that was acknowledged
 };
 
 // ---- aggregation -----------------------------------------------------------------------------
@@ -338,9 +374,10 @@ struct ShardStatus {
 struct SetReport {
   std::uint32_t shard = 0;
   GradientCommit commit;
-  Code code = Code::ok;    ///< of what is wrong with it
-  std::string fault;       ///< in words; the set does not fit
-  std::string not_finite;  ///< a variable for which something was pushed that is not finite
+  Code code = Code::ok;         ///< of what is wrong with it
+  std::string fault;            ///< in words; the set does not fit
+  std::string not_finite;       ///< a variable for which something was pushed that is not finite
+  std::uint64_t decisions = 0;  ///< that the shard has carried out
 };
 
 /// A set that is not part of an update.
@@ -369,6 +406,7 @@ struct RoundDecision {
   std::vector<std::uint32_t> released;  ///< replicas that get the parameters now, and go on
   Instructions next;                    ///< for those
   std::string policy;                   ///< from now on; empty for no change
+  std::uint64_t number = 0;             ///< of the decision, from 1
 };
 
 /// How one replica's sets have fared.
@@ -389,6 +427,54 @@ struct AggregationStatus {
   std::uint64_t updates = 0;  ///< rounds
   std::uint64_t clipped = 0;  ///< updates that were made smaller
   std::vector<ReplicaStanding> replicas;
+};
+
+// ---- copies of shards ------------------------------------------------------------------------
+
+/// What a shard has of one replica.
+struct MemberCopy {
+  struct Set {
+    std::uint64_t step = 0;
+    bool committed = false;
+    GradientCommit commit;
+    std::vector<GradientPart> parts;
+  };
+  std::uint32_t replica = 0;
+  caf::actor_addr address;
+  std::uint64_t last_step = 0;
+  std::vector<Set> sets;
+  bool waits = false;
+  bool joins = false;
+  bool left = false;
+  ApplyResult result;    ///< what it will be told
+  ApplyResult answered;  ///< what it was told last, without the parameters
+};
+
+/// All that a shard is, between two decisions.
+struct ShardCopy {
+  ShardSnapshot store;
+  std::vector<MemberCopy> members;
+  Instructions instructions;
+  std::string policy;
+  std::uint64_t decisions = 0;
+  double learning_rate = 0;
+  StalenessCounts staleness;
+  std::uint64_t updates = 0;
+};
+
+enum class ShardEntryKind : std::uint8_t { push, commit, join, decide, norm, restore };
+
+/// Something that a shard was told, for its copies: whoever does the same in the same order
+/// has the same.
+struct ShardEntry {
+  ShardEntryKind kind = ShardEntryKind::push;
+  std::uint32_t replica = 0;  ///< join
+  caf::actor_addr sender;     ///< commit, join
+  GradientPart part;          ///< push
+  GradientCommit commit;
+  RoundDecision decision;
+  double factor = 1;       ///< norm
+  ShardSnapshot snapshot;  ///< restore
 };
 
 /// Something that goes on well, but that somebody should know of.

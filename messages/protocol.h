@@ -51,6 +51,10 @@ CAF_ADD_TYPE_ID(troupe, (troupe::SetReport))
 CAF_ADD_TYPE_ID(troupe, (troupe::RoundDecision))
 CAF_ADD_TYPE_ID(troupe, (troupe::AggregationStatus))
 CAF_ADD_TYPE_ID(troupe, (troupe::TrainingEvent))
+CAF_ADD_TYPE_ID(troupe, (troupe::RowPull))
+CAF_ADD_TYPE_ID(troupe, (troupe::PulledRows))
+CAF_ADD_TYPE_ID(troupe, (troupe::ShardCopy))
+CAF_ADD_TYPE_ID(troupe, (troupe::ShardEntry))
 
 // At most ten characters in an atom's text.
 CAF_ADD_ATOM(troupe, troupe, next_atom, "next")
@@ -89,6 +93,10 @@ CAF_ADD_ATOM(troupe, troupe, decide_atom, "decide")
 CAF_ADD_ATOM(troupe, troupe, norm_atom, "norm")
 CAF_ADD_ATOM(troupe, troupe, give_up_atom, "give_up")
 CAF_ADD_ATOM(troupe, troupe, policy_atom, "policy")
+CAF_ADD_ATOM(troupe, troupe, log_atom, "log")
+CAF_ADD_ATOM(troupe, troupe, mirror_atom, "mirror")
+CAF_ADD_ATOM(troupe, troupe, promote_atom, "promote")
+CAF_ADD_ATOM(troupe, troupe, redirect_atom, "redirect")
 
 CAF_END_TYPE_ID_BLOCK(troupe)
 
@@ -218,8 +226,15 @@ using BatchSource = caf::typed_actor<caf::replies_to<next_atom, std::uint32_t>::
                                      caf::reacts_to<assign_atom, bool>,
                                      caf::replies_to<status_atom>::with<StageStatus>>;
 
+/// A copy of a shard that can take its place.
+///   (mirror, copy) -> ok   it is this from now on
+///   (log, entry)   -> ok   it has done the same; entries come in the order of the shard's own
+using ShardMirror = caf::typed_actor<caf::replies_to<mirror_atom, ShardCopy>::with<caf::ok_atom>,
+                                     caf::replies_to<log_atom, ShardEntry>::with<caf::ok_atom>>;
+
 /// One slice of the model's parameters, with the optimizer that updates them.
 ///   (pull, version known)  -> parameters   without names and values when nothing is newer
+///   (pull, rows)           -> rows         of tables; out_of_range for a row that there is not
 ///   (push, part)                           kept until the commit
 ///   (commit, commit)       -> result       once the coordinator lets the replica go on
 ///   (join, replica)        -> result       the same; the sender takes part from now on
@@ -229,37 +244,44 @@ using BatchSource = caf::typed_actor<caf::replies_to<next_atom, std::uint32_t>::
 ///                                          out with gradients multiplied by this
 ///   (snapshot)             -> snapshot
 ///   (restore, snapshot)    -> ok           invalid_argument when it does not fit
+///   (mirror, copies)                       these have all that it has before it says so to
+///                                          anybody; a new one is told everything first
+///   (promote)                              a copy is the shard from now on
 ///   (status)               -> status
-using Shard =
-    caf::typed_actor<caf::replies_to<pull_atom, Version>::with<Parameters>,
-                     caf::reacts_to<push_atom, GradientPart>,
-                     caf::replies_to<commit_atom, GradientCommit>::with<ApplyResult>,
-                     caf::replies_to<join_atom, std::uint32_t>::with<ApplyResult>,
-                     caf::replies_to<leave_atom, std::uint32_t>::with<caf::ok_atom>,
-                     caf::reacts_to<decide_atom, RoundDecision>, caf::reacts_to<norm_atom, double>,
-                     caf::replies_to<snapshot_atom>::with<ShardSnapshot>,
-                     caf::replies_to<restore_atom, ShardSnapshot>::with<caf::ok_atom>,
-                     caf::replies_to<status_atom>::with<ShardStatus>>;
+using Shard = ShardMirror::extend<
+    caf::replies_to<pull_atom, Version>::with<Parameters>,
+    caf::replies_to<pull_atom, RowPull>::with<PulledRows>, caf::reacts_to<push_atom, GradientPart>,
+    caf::replies_to<commit_atom, GradientCommit>::with<ApplyResult>,
+    caf::replies_to<join_atom, std::uint32_t>::with<ApplyResult>,
+    caf::replies_to<leave_atom, std::uint32_t>::with<caf::ok_atom>,
+    caf::reacts_to<decide_atom, RoundDecision>, caf::reacts_to<norm_atom, double>,
+    caf::replies_to<snapshot_atom>::with<ShardSnapshot>,
+    caf::replies_to<restore_atom, ShardSnapshot>::with<caf::ok_atom>,
+    caf::reacts_to<mirror_atom, std::vector<ShardMirror>>, caf::reacts_to<promote_atom>,
+    caf::replies_to<status_atom>::with<ShardStatus>>;
 
 /// Pulls parameters, computes gradients of batches on its device, pushes them to the shards.
 ///   (start) -> steps      when the data have ended, the steps are done or it was stopped;
 ///                         the failure when there was one
 ///   (stop)  -> ok         after the step that it is in
 ///   (give_up, version)    what it computes from older parameters will be refused
+///   (redirect, shard, handle)   another actor is that shard from now on
 ///   (status) -> status    input is the batches, output the shards' answers
 using Replica = caf::typed_actor<caf::replies_to<start_atom>::with<std::uint64_t>,
                                  caf::replies_to<stop_atom>::with<caf::ok_atom>,
                                  caf::reacts_to<give_up_atom, Version>,
+                                 caf::reacts_to<redirect_atom, std::uint32_t, Shard>,
                                  caf::replies_to<status_atom>::with<StageStatus>,
                                  caf::reacts_to<output_atom, std::uint64_t, std::uint32_t, Tensor>>;
 
 /// Decides for all shards of a run what each update is made of. All but (policy) and
 /// (status) come from shards; the first number is the shard's.
-///   (attach, shard, handle, version)    its parameters have had so many updates
+///   (attach, shard, handle, version, decisions)   its parameters have had so many updates; it
+///                                       is sent again what it does not know of the decisions
 ///   (join, shard, replica, handle)      the replica has joined there
 ///   (leave, shard, replica, address)    the replica has left there
 ///   (ready, report)                     the shard has a whole set
-///   (norm, shard, sum)                  sum of the squares of its part of an update
+///   (norm, shard, number, sum)          sum of the squares of its part of that decision's update
 ///   (assign, source)                    it is told whether batches are to be split, when that
 ///                                       changes
 ///   (policy, text) -> ok                another one rules from now on: at the end of a round
@@ -267,14 +289,22 @@ using Replica = caf::typed_actor<caf::replies_to<start_atom>::with<std::uint64_t
 ///                                       not_found for one that there is not
 ///   (status)       -> status
 using Coordinator =
-    caf::typed_actor<caf::reacts_to<attach_atom, std::uint32_t, Shard, Version>,
+    caf::typed_actor<caf::reacts_to<attach_atom, std::uint32_t, Shard, Version, std::uint64_t>,
                      caf::reacts_to<assign_atom, BatchSource>,
                      caf::reacts_to<join_atom, std::uint32_t, std::uint32_t, Replica>,
                      caf::reacts_to<leave_atom, std::uint32_t, std::uint32_t, caf::actor_addr>,
                      caf::reacts_to<ready_atom, SetReport>,
-                     caf::reacts_to<norm_atom, std::uint32_t, double>,
+                     caf::reacts_to<norm_atom, std::uint32_t, std::uint64_t, double>,
                      caf::replies_to<policy_atom, std::string>::with<caf::ok_atom>,
                      caf::replies_to<status_atom>::with<AggregationStatus>>;
+
+/// Keeps shards and their copies: puts a copy in the place of a shard that died, and makes a
+/// new copy.
+///   (attach, replica)                   it is told who the shards are, now and at each change
+///   (redirect, shard, address) -> shard   as soon as it is another actor than that
+using ShardKeeper =
+    caf::typed_actor<caf::reacts_to<attach_atom, Replica>,
+                     caf::replies_to<redirect_atom, std::uint32_t, caf::actor_addr>::with<Shard>>;
 
 /// Computes loss and metrics of a fixed set of examples with the newest parameters.
 ///   (run) -> result
@@ -335,5 +365,8 @@ CAF_ADD_TYPE_ID(troupe_handles, (std::vector<troupe::EdgeSink>))
 CAF_ADD_TYPE_ID(troupe_handles, (troupe::Part))
 CAF_ADD_TYPE_ID(troupe_handles, (troupe::Producer))
 CAF_ADD_TYPE_ID(troupe_handles, (troupe::Coordinator))
+CAF_ADD_TYPE_ID(troupe_handles, (troupe::ShardMirror))
+CAF_ADD_TYPE_ID(troupe_handles, (std::vector<troupe::ShardMirror>))
+CAF_ADD_TYPE_ID(troupe_handles, (troupe::ShardKeeper))
 
 CAF_END_TYPE_ID_BLOCK(troupe_handles)

@@ -96,6 +96,8 @@ void go_on(Self self, const CoordinatorOptions& options) {
     auto decision = s.rounds->next();
     if (!decision) break;
     s.awaits_norms = decision->clip_norm > 0 && decision->updates > 0;
+    decision->number = ++s.decisions;
+    s.decided.push_back({*decision, std::nullopt});
     for (const auto& [index, shard] : s.shards) self->send(shard, decide_atom_v, *decision);
     for (const auto replica : s.rounds->take_doomed())
       self->send(s.replicas.at(replica), give_up_atom_v, s.rounds->version());
@@ -113,10 +115,12 @@ void decide(Self self, const CoordinatorOptions& options) {
   }
 }
 
-void take_norm(Self self, const CoordinatorOptions& options, std::uint32_t shard, double sum) {
+void take_norm(Self self, const CoordinatorOptions& options, std::uint32_t shard,
+               std::uint64_t number, double sum) {
   auto& s = self->state;
+  if (!s.awaits_norms || number != s.decisions) return;  // told again
   s.norms[shard] = sum;
-  if (s.norms.size() < s.shards.size()) return;
+  if (s.norms.size() < options.shards) return;
   double total = 0;
   for (const auto& [index, norm] : s.norms) total += norm;  // in a fixed order
   s.norms.clear();
@@ -125,14 +129,42 @@ void take_norm(Self self, const CoordinatorOptions& options, std::uint32_t shard
   const auto most = options.aggregation.clip_norm;
   const double factor = norm > most ? most / norm : 1;
   if (factor < 1) s.rounds->count_clipped();
+  s.decided.back().factor = factor;
   for (const auto& [index, to] : s.shards) self->send(to, norm_atom_v, factor);
   decide(self, options);
+}
+
+// ---- shards ----------------------------------------------------------------------------------
+
+void attach(Self self, std::uint32_t shard, const Shard& handle, Version version,
+            std::uint64_t carried_out) {
+  auto& s = self->state;
+  s.shards[shard] = handle;
+  if (s.decisions == 0) s.rounds->set_version(std::max(version, s.rounds->version()));
+  for (const auto& [decision, factor] : s.decided) {
+    if (decision.number <= carried_out) continue;
+    self->send(handle, decide_atom_v, decision);
+    if (factor) self->send(handle, norm_atom_v, *factor);
+  }
+}
+
+/// Forgets decisions that all shards have carried out.
+void note_carried_out(CoordinatorState& s, const CoordinatorOptions& options, std::uint32_t shard,
+                      std::uint64_t decisions) {
+  auto& known = s.carried_out[shard];
+  known = std::max(known, decisions);
+  if (s.carried_out.size() < options.shards) return;
+  auto everywhere = known;
+  for (const auto& [index, number] : s.carried_out) everywhere = std::min(everywhere, number);
+  while (!s.decided.empty() && s.decided.front().decision.number <= everywhere)
+    s.decided.pop_front();
 }
 
 // ---- replicas and their sets -----------------------------------------------------------------
 
 /// What has not come everywhere will not come any more.
 void forget_arriving(CoordinatorState& s, std::uint32_t replica) {
+  s.whole.erase(replica);
   for (auto i = s.arriving.begin(); i != s.arriving.end();) {
     if (i->first.first != replica) {
       ++i;
@@ -160,6 +192,8 @@ void leave(Self self, const CoordinatorOptions& options, std::uint32_t replica,
 void join(Self self, const CoordinatorOptions& options, std::uint32_t shard, std::uint32_t replica,
           const Replica& handle) {
   auto& s = self->state;
+  const auto here = s.replicas.find(replica);
+  if (here != s.replicas.end() && here->second == handle) return;  // told again
   auto& joining = s.joining[replica];
   if (joining.handle != handle) {
     joining = {handle, {}};
@@ -200,10 +234,13 @@ void take_whole_set(Self self, const CoordinatorOptions& options, const SetRepor
 void take_report(Self self, const CoordinatorOptions& options, const SetReport& report) {
   auto& s = self->state;
   const auto& commit = report.commit;
+  note_carried_out(s, options, report.shard, report.decisions);
   if (!s.rounds->takes_part(commit.replica)) {  // it has left meanwhile
     s.rounds->refuse({commit.replica, commit.step, SetFate::given_up});
     return decide(self, options);
   }
+  const auto last = s.whole.find(commit.replica);
+  if (last != s.whole.end() && commit.step <= last->second) return;  // told again
   const std::pair key(commit.replica, commit.step);
   auto& arriving = s.arriving[key];
   const bool complains = report.code != Code::ok || !report.not_finite.empty();
@@ -215,6 +252,7 @@ void take_report(Self self, const CoordinatorOptions& options, const SetReport& 
   arriving.shards.insert(report.shard);
   if (arriving.shards.size() < options.shards) return;
   const auto whole = s.arriving.extract(key).mapped().worst;
+  s.whole[commit.replica] = commit.step;
   take_whole_set(self, options, whole);
   decide(self, options);
 }
@@ -229,6 +267,7 @@ Coordinator::behavior_type coordinator(Self self, CoordinatorOptions options) {
   rules.deterministic = options.deterministic;
   rules.accumulate = options.aggregation.accumulate;
   rules.clip_norm = options.aggregation.clip_norm;
+  rules.table = options.table;
   rules.may_leave_out = options.aggregation.leave_out_late;
   self->state.rounds = std::make_unique<Rounds>(rules);
   self->set_down_handler([self, options](const caf::down_msg& down) {
@@ -241,19 +280,16 @@ Coordinator::behavior_type coordinator(Self self, CoordinatorOptions options) {
   });
   on_tick(self, [self, options] { look_at_clock(self, options); });
   return {
-      [self](attach_atom, std::uint32_t shard, const Shard& handle, Version version) {
-        auto& s = self->state;
-        s.shards[shard] = handle;
-        s.rounds->set_version(std::max(version, s.rounds->version()));
-      },
+      [self](attach_atom, std::uint32_t shard, const Shard& handle, Version version,
+             std::uint64_t carried_out) { attach(self, shard, handle, version, carried_out); },
       [self](assign_atom, const BatchSource& batches) { self->state.batches = batches; },
       [self, options](join_atom, std::uint32_t shard, std::uint32_t replica,
                       const Replica& handle) { join(self, options, shard, replica, handle); },
       [self, options](leave_atom, std::uint32_t, std::uint32_t replica,
                       const caf::actor_addr& who) { leave(self, options, replica, who); },
       [self, options](ready_atom, const SetReport& report) { take_report(self, options, report); },
-      [self, options](norm_atom, std::uint32_t shard, double sum) {
-        take_norm(self, options, shard, sum);
+      [self, options](norm_atom, std::uint32_t shard, std::uint64_t number, double sum) {
+        take_norm(self, options, shard, number, sum);
       },
       [self, options](policy_atom, const std::string& policy) -> caf::result<caf::ok_atom> {
         auto& s = self->state;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <caf/actor_clock.hpp>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -20,6 +21,7 @@ struct CoordinatorOptions {
   std::uint32_t replicas = 1;   ///< that the run begins with
   std::uint64_t max_steps = 0;  ///< updates, those before included; 0 for no end
   bool deterministic = false;
+  std::string table;          ///< as RoundsOptions::table
   TrainingListener listener;  ///< of events; may be none
   /// After it a run begins without those who have not joined.
   std::chrono::milliseconds start_patience{30000};
@@ -37,6 +39,11 @@ struct CoordinatorState {
     std::set<std::uint32_t> shards;  ///< that have their part
     SetReport worst;                 ///< the report that complains, if there is one
   };
+  /// What shards were told, to be told again to one that takes another's place.
+  struct Decided {
+    RoundDecision decision;
+    std::optional<double> factor;  ///< once all norms are known
+  };
   struct Waited {
     std::uint64_t clock = 0;
     TimePoint deadline;
@@ -49,7 +56,11 @@ struct CoordinatorState {
   std::map<std::uint32_t, Joining> joining;
   std::map<std::uint32_t, Replica> replicas;
   std::map<std::pair<std::uint32_t, std::uint64_t>, Arriving> arriving;  ///< by replica and step
-  std::map<std::uint32_t, double> norms;  ///< of the update in hand, by shard
+  std::map<std::uint32_t, std::uint64_t> whole;  ///< the last step of which all shards had the set
+  std::uint64_t decisions = 0;
+  std::deque<Decided> decided;                         ///< the last ones
+  std::map<std::uint32_t, std::uint64_t> carried_out;  ///< decisions, by shard
+  std::map<std::uint32_t, double> norms;               ///< of the update in hand, by shard
   bool awaits_norms = false;
   std::map<std::uint32_t, Waited> waited_for;
   std::optional<TimePoint> start_deadline;
@@ -61,6 +72,10 @@ struct CoordinatorState {
 /// joined once it has joined everywhere: so all variables of an update come from the same
 /// sets, also when replicas die, and all shards go through the same versions. Replicas
 /// that compute what would be refused are told to give it up.
+///
+/// Decisions that not all shards have carried out are kept: a copy that takes the place of
+/// a shard is told those that it does not know. What shards and replicas say twice counts
+/// once.
 ///
 /// Throws at the start what Rounds throws.
 Coordinator::behavior_type coordinator(Coordinator::stateful_pointer<CoordinatorState> self,

@@ -21,6 +21,10 @@ std::unique_ptr<AggregationPolicy> Rounds::made(const std::string& policy) const
   if (options_.accumulate > 1 && result->local_steps() > 0)
     fail(Code::invalid_argument, "policy '", policy, "' pushes parameters, so that gradients of ",
          options_.accumulate, " batches cannot be accumulated");
+  if (!options_.table.empty() && result->local_steps() > 0)
+    fail(Code::invalid_argument, "policy '", policy,
+         "' needs all parameters at every replica, but '", options_.table,
+         "' is pulled by rows (TrainingOptions::tables)");
   return result;
 }
 

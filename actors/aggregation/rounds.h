@@ -21,6 +21,7 @@ struct RoundsOptions {
   std::uint32_t accumulate = 1;
   double clip_norm = 0;        ///< largest norm of all gradients of an update together; 0: any
   bool may_leave_out = false;  ///< replicas may be left_out(), whatever the policy
+  std::string table;           ///< a variable of which replicas have only some rows; empty for none
 };
 
 /// Who takes part in a run, which gradient sets are there, and what becomes of them:

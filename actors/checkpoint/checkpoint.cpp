@@ -1,6 +1,7 @@
 #include "troupe/actors/checkpoint/checkpoint.h"
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 
 #include "troupe/actors/checkpoint/checkpoint_directory.h"
@@ -75,6 +76,48 @@ Checkpoint::Checkpoint(const std::string& manifest_path)
       manifest_(read_manifest(manifest_path)) {
   files_.reserve(manifest_.files.size());
   for (const auto& file : manifest_.files) open_file(file);
+  join_parts();
+}
+
+/// Puts the parts of a tensor in order, and looks whether they are all there.
+void Checkpoint::join_parts() {
+  for (const auto& [name, place] : tensors_)
+    if (place.entry->total_rows > 0) splits_[place.entry->whole_name()].parts.push_back(place);
+  for (auto& [name, split] : splits_) {
+    std::ranges::sort(split.parts, {}, [](const Place& part) { return part.entry->first_row; });
+    const auto& first = *split.parts[0].entry;
+    split.entry = first;
+    split.entry.name = name;
+    split.entry.crc32c = 0;
+    if (first.kind == TensorKind::variable) split.entry.variable.clear();
+    split.entry.shape.set(0, first.total_rows);
+    split.entry.first_row = split.entry.total_rows = 0;
+    std::int64_t next = 0;
+    for (const auto& part : split.parts) {
+      const auto& entry = *part.entry;
+      if (entry.first_row != next || entry.total_rows != first.total_rows ||
+          entry.dtype != first.dtype ||
+          !(entry.shape.without_first() == first.shape.without_first()))
+        fail(Code::data_loss, name_, ": the parts of tensor '", name, "' do not fit: row ", next,
+             " should follow, but there is part '", entry.name, "' ", entry.dtype, " ",
+             entry.shape);
+      next += entry.shape[0];
+    }
+    if (next != first.total_rows)
+      fail(Code::data_loss, name_, ": tensor '", name, "' has ", first.total_rows,
+           " rows, but those from ", next, " on are missing");
+  }
+}
+
+Tensor Checkpoint::read_split(const Split& split) const {
+  auto whole = Tensor::uninitialized(split.entry.dtype, split.entry.shape);
+  auto* to = whole.mutable_data();
+  for (const auto& part : split.parts) {
+    const auto rows = read_verified(part);
+    if (rows.byte_size() > 0) std::memcpy(to, rows.data(), rows.byte_size());
+    to += rows.byte_size();
+  }
+  return whole;
 }
 
 void Checkpoint::open_file(const ShardFile& file) {
@@ -105,6 +148,8 @@ const Checkpoint::Place& Checkpoint::place(const std::string& tensor) const {
 }
 
 const TensorEntry& Checkpoint::entry(const std::string& tensor) const {
+  const auto split = splits_.find(tensor);
+  if (split != splits_.end()) return split->second.entry;
   return *place(tensor).entry;
 }
 
@@ -119,9 +164,10 @@ Tensor Checkpoint::read_verified(const Place& place) const {
 }
 
 Tensor Checkpoint::read(const std::string& tensor) const {
-  const auto& from = place(tensor);
+  const auto split = splits_.find(tensor);
+  const auto* from = split == splits_.end() ? &place(tensor) : nullptr;
   try {
-    return read_verified(from);
+    return from ? read_verified(*from) : read_split(split->second);
   } catch (const Error& error) {
     refuse(error, name_ + std::string(kManifestEnding));
   }
@@ -131,7 +177,10 @@ std::vector<TensorRecord> Checkpoint::read_all() const {
   std::vector<TensorRecord> records;
   for (const auto& file : manifest_.files)
     for (const auto& entry : file.tensors)
-      records.push_back({entry.name, entry.kind, entry.variable, entry.slot, read(entry.name)});
+      if (entry.total_rows == 0)
+        records.push_back({entry.name, entry.kind, entry.variable, entry.slot, read(entry.name)});
+  for (const auto& [name, split] : splits_)
+    records.push_back({name, split.entry.kind, split.entry.variable, split.entry.slot, read(name)});
   return records;
 }
 

@@ -17,6 +17,8 @@ namespace troupe {
 /// files and manifest agree on every tensor; reading checks the checksum of what
 /// is read. Damage is data_loss; the message names the file and the tensor, and
 /// the newest older checkpoint of the directory that is whole, if there is one.
+///
+/// A tensor whose rows lived in several shards is one tensor here.
 class Checkpoint {
  public:
   /// `path` is a directory (then its newest checkpoint is opened), a manifest
@@ -30,7 +32,9 @@ class Checkpoint {
   const Manifest& manifest() const { return manifest_; }
   std::int64_t step() const { return manifest_.step; }
 
-  bool has(const std::string& tensor) const { return tensors_.contains(tensor); }
+  bool has(const std::string& tensor) const {
+    return splits_.contains(tensor) || tensors_.contains(tensor);
+  }
   /// What the manifest says of a tensor. Throws not_found, listing what there is.
   const TensorEntry& entry(const std::string& tensor) const;
   /// Values of a tensor, verified. From any thread.
@@ -46,8 +50,16 @@ class Checkpoint {
     const SafetensorsFile* file;
   };
 
+  /// A tensor whose rows stand in several files.
+  struct Split {
+    TensorEntry entry;  ///< of the whole
+    std::vector<Place> parts;
+  };
+
   explicit Checkpoint(const std::string& manifest_path);
   void open_file(const ShardFile& file);
+  void join_parts();
+  Tensor read_split(const Split& split) const;
   const Place& place(const std::string& tensor) const;
   Tensor read_verified(const Place& place) const;
   static bool is_whole(const std::string& manifest_path);
@@ -58,7 +70,8 @@ class Checkpoint {
   std::string name_;
   Manifest manifest_;
   std::vector<SafetensorsFile> files_;
-  std::map<std::string, Place> tensors_;
+  std::map<std::string, Place> tensors_;  ///< also parts of those that are split
+  std::map<std::string, Split> splits_;   ///< by the name of the whole
 };
 
 }  // namespace troupe

@@ -87,16 +87,16 @@ ShardFile write_shard(const std::string& directory, std::int64_t step, int shard
   ShardFile file{shard_name(step, shard, shards, rewrite), 0, {}};
 
   std::vector<NamedTensor> tensors;
-  for (const auto& record : records) tensors.push_back({record.name, record.value});
+  for (const auto& record : records) tensors.push_back({record.name, record.value, record.blocks});
   const auto written = write_safetensors(in_directory(directory, file.name), tensors,
                                          {{"producer", "troupe"}, {"step", std::to_string(step)}});
   sync_directory(directory);
 
   file.bytes = written.bytes;
   for (std::size_t i = 0; i < records.size(); ++i) {
-    const auto& [name, kind, variable, slot, value] = records[i];
-    file.tensors.push_back(
-        {name, kind, variable, slot, value.dtype(), value.shape(), written.crc32cs[i]});
+    const auto& r = records[i];
+    file.tensors.push_back({r.name, r.kind, r.variable, r.slot, tensors[i].dtype(),
+                            tensors[i].shape(), written.crc32cs[i], r.first_row, r.total_rows});
   }
   return file;
 }

@@ -12,12 +12,20 @@ namespace {
 TensorRecord to_record(const SavedTensor& saved) {
   TensorRecord record;
   record.value = saved.values;
+  record.blocks = saved.blocks;
+  record.first_row = saved.first_row;
+  record.total_rows = saved.total_rows;
   record.name = saved.variable;
-  if (saved.slot.empty()) return record;
-  record.name += "/" + saved.slot;
-  record.variable = saved.variable;
-  record.kind = saved.slot == "average" ? TensorKind::moving_average : TensorKind::slot;
-  if (record.kind == TensorKind::slot) record.slot = saved.slot;
+  if (!saved.slot.empty()) {
+    record.name += "/" + saved.slot;
+    record.variable = saved.variable;
+    record.kind = saved.slot == "average" ? TensorKind::moving_average : TensorKind::slot;
+    if (record.kind == TensorKind::slot) record.slot = saved.slot;
+  }
+  if (record.total_rows > 0) {
+    record.variable = saved.variable;
+    record.name += text(".rows-", record.first_row);
+  }
   return record;
 }
 
@@ -40,6 +48,7 @@ SavedCheckpoint write(CheckpointerState& state, const CheckpointerOptions& optio
     for (const auto& saved : snapshot.tensors) {
       records.push_back(to_record(saved));
       bytes += saved.values.byte_size();
+      for (const auto& block : saved.blocks) bytes += block.byte_size();
     }
     manifest.files.push_back(write_shard(directory, manifest.step, static_cast<int>(snapshot.shard),
                                          static_cast<int>(snapshots.size()), records));

@@ -11,7 +11,8 @@
 namespace troupe {
 namespace {
 
-constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kVersion = 2;
+constexpr std::uint32_t kWithoutParts = 1;  ///< what readers of version 1 understand
 constexpr std::string_view kFormat = "troupe checkpoint";
 
 using Nanoseconds = std::chrono::nanoseconds;
@@ -25,6 +26,8 @@ void encode(const TensorEntry& from, proto::TensorEntry& to) {
   to.set_dtype(std::string(to_string(from.dtype)));
   for (const auto extent : from.shape.extents()) to.add_shape(extent);
   to.set_crc32c(from.crc32c);
+  to.set_first_row(from.first_row);
+  to.set_total_rows(from.total_rows);
 }
 
 /// Reads a manifest, believing nothing that it says without a check.
@@ -72,6 +75,11 @@ class Decoder {
         from.kind() > proto::TensorEntry::MOVING_AVERAGE)
       complain("tensor '", from.name(), "' has kind ", static_cast<int>(from.kind()),
                ", which does not exist");
+    if (from.total_rows() != 0 &&
+        (from.shape().empty() || from.variable().empty() || from.first_row() < 0 ||
+         from.shape(0) < 0 || from.first_row() > from.total_rows() - from.shape(0)))
+      complain("tensor '", from.name(), "' is said to be rows from ", from.first_row(), " on of ",
+               from.total_rows(), ", which cannot be");
     try {
       return {from.name(),
               static_cast<TensorKind>(from.kind()),
@@ -79,7 +87,9 @@ class Decoder {
               from.slot(),
               parse_dtype(from.dtype()),
               Shape(std::vector<std::int64_t>(from.shape().begin(), from.shape().end())),
-              from.crc32c()};
+              from.crc32c(),
+              from.first_row(),
+              from.total_rows()};
     } catch (const Error& e) {
       complain("tensor '", from.name(), "': ", e.what());
     }
@@ -104,9 +114,18 @@ std::string_view to_string(TensorKind kind) {
   return "unknown kind";
 }
 
+std::string TensorEntry::whole_name() const {
+  if (total_rows == 0) return name;
+  if (kind == TensorKind::variable) return variable;
+  return variable + "/" + (kind == TensorKind::moving_average ? "average" : slot);
+}
+
 std::string encode_manifest(const Manifest& manifest) {
   proto::Manifest inner;
-  inner.set_format_version(kVersion);
+  bool parts = false;
+  for (const auto& file : manifest.files)
+    for (const auto& tensor : file.tensors) parts = parts || tensor.total_rows > 0;
+  inner.set_format_version(parts ? kVersion : kWithoutParts);
   inner.set_step(manifest.step);
   inner.set_epoch(manifest.epoch);
   inner.set_wall_time_ns(

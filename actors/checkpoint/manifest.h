@@ -28,6 +28,9 @@ struct TensorRecord {
   std::string variable;  ///< the variable that a slot or moving average belongs to
   std::string slot;      ///< "momentum" and the like; empty unless a slot
   Tensor value;
+  TensorList blocks = {};       ///< instead of the value: rows, one block after the other
+  std::int64_t first_row = 0;   ///< of the whole tensor, when this is a part of it
+  std::int64_t total_rows = 0;  ///< of the whole tensor; 0 when this is all of it
 };
 
 /// What the manifest remembers of a tensor: the record without the values.
@@ -38,7 +41,12 @@ struct TensorEntry {
   std::string slot;
   DType dtype = DType::float32;
   Shape shape;
-  std::uint32_t crc32c = 0;  ///< of the values, little-endian
+  std::uint32_t crc32c = 0;    ///< of the values, little-endian
+  std::int64_t first_row = 0;  ///< as in TensorRecord
+  std::int64_t total_rows = 0;
+
+  /// The name of the whole tensor, also when this is a part of it.
+  std::string whole_name() const;
 };
 
 /// A safetensors file that is written and safe on disk, but belongs to no

@@ -50,9 +50,9 @@ constexpr std::array<TypeName, 10> kTypeNames{{
 
 std::string_view type_name(const std::string& path, const NamedTensor& tensor) {
   for (const auto& [type, name] : kTypeNames)
-    if (type == tensor.value.dtype()) return name;
-  fail(Code::invalid_argument, path, ": tensor '", tensor.name, "' has dtype ",
-       tensor.value.dtype(), ", which safetensors files do not hold");
+    if (type == tensor.dtype()) return name;
+  fail(Code::invalid_argument, path, ": tensor '", tensor.name, "' has dtype ", tensor.dtype(),
+       ", which safetensors files do not hold");
 }
 
 /// The positions of the tensors in the order of the file.
@@ -60,8 +60,8 @@ std::vector<std::size_t> file_order(const std::string& path, std::span<const Nam
   std::vector<std::size_t> order(tensors.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::sort(order, [&](std::size_t a, std::size_t b) {
-    const auto size_a = size_of(tensors[a].value.dtype());
-    const auto size_b = size_of(tensors[b].value.dtype());
+    const auto size_a = size_of(tensors[a].dtype());
+    const auto size_b = size_of(tensors[b].dtype());
     return size_a != size_b ? size_a > size_b : tensors[a].name < tensors[b].name;
   });
   std::set<std::string_view> names{kMetadata};
@@ -78,11 +78,10 @@ std::string make_header(const std::string& path, std::span<const NamedTensor> te
   if (!metadata.empty()) header[std::string(kMetadata)] = metadata;
   std::uint64_t offset = 0;
   for (const auto i : order) {
-    const auto& [name, value] = tensors[i];
-    const auto end = offset + value.byte_size();
-    header[name] = {{"dtype", type_name(path, tensors[i])},
-                    {"shape", value.shape().vector()},
-                    {"data_offsets", {offset, end}}};
+    const auto end = offset + tensors[i].byte_size();
+    header[tensors[i].name] = {{"dtype", type_name(path, tensors[i])},
+                               {"shape", tensors[i].shape().vector()},
+                               {"data_offsets", {offset, end}}};
     offset = end;
   }
   try {
@@ -205,6 +204,21 @@ class EntryParser {
 
 }  // namespace
 
+Shape NamedTensor::shape() const {
+  auto shape = parts()[0].shape();
+  if (blocks.empty()) return shape;
+  std::int64_t rows = 0;
+  for (const auto& block : blocks) rows += block.shape()[0];
+  shape.set(0, rows);
+  return shape;
+}
+
+std::uint64_t NamedTensor::byte_size() const {
+  std::uint64_t bytes = 0;
+  for (const auto& part : parts()) bytes += part.byte_size();
+  return bytes;
+}
+
 SafetensorsResult write_safetensors(const std::string& path, std::span<const NamedTensor> tensors,
                                     const Metadata& metadata) {
   const auto order = file_order(path, tensors);
@@ -217,9 +231,10 @@ SafetensorsResult write_safetensors(const std::string& path, std::span<const Nam
   SafetensorsResult result;
   result.crc32cs.resize(tensors.size());
   for (const auto i : order) {
-    const auto& value = tensors[i].value;
-    result.crc32cs[i] = crc32c(value.data(), value.byte_size());
-    file.write(value.data(), value.byte_size());
+    for (const auto& part : tensors[i].parts()) {
+      result.crc32cs[i] = crc32c(part.data(), part.byte_size(), result.crc32cs[i]);
+      file.write(part.data(), part.byte_size());
+    }
   }
   result.bytes = file.bytes();
   file.commit();

@@ -18,6 +18,15 @@ namespace troupe {
 struct NamedTensor {
   std::string name;
   Tensor value;
+  TensorList blocks = {};  ///< instead of the value: its rows, one block after the other; not empty
+
+  /// The value, or its blocks.
+  std::span<const Tensor> parts() const {
+    return blocks.empty() ? std::span<const Tensor>(&value, 1) : std::span<const Tensor>(blocks);
+  }
+  DType dtype() const { return parts()[0].dtype(); }
+  Shape shape() const;
+  std::uint64_t byte_size() const;
 };
 
 using Metadata = std::map<std::string, std::string>;

@@ -18,6 +18,105 @@ IntraOp& threads(const ShardOptions& options) {
   return options.threads ? *options.threads : serial();
 }
 
+// ---- copies ----------------------------------------------------------------------------------
+
+/// Tells somebody something once all copies have what it follows from.
+template <class Say>
+void say(ShardState& state, Say what) {
+  if (state.primary) state.effects.add(std::move(what));
+}
+
+void send_to_mirror(Self self, const ShardMirror& mirror, const ShardEntry& entry,
+                    std::uint64_t number) {
+  self->request(mirror, caf::infinite, log_atom_v, entry)
+      .then(
+          [self, mirror, number](caf::ok_atom) { self->state.effects.acknowledge(mirror, number); },
+          // It has ended: whoever keeps the copies says who is left.
+          [](const caf::error&) {});
+}
+
+/// Has the copies do what this one is about to do.
+template <class MakeEntry>
+void log(Self self, MakeEntry make_entry) {
+  auto& state = self->state;
+  if (!state.primary) return;
+  const auto mirrors = state.effects.mirrors();
+  if (mirrors.empty()) return;
+  const auto number = state.effects.log();
+  const ShardEntry entry = make_entry();
+  for (const auto& mirror : mirrors) send_to_mirror(self, mirror, entry, number);
+}
+
+ShardCopy copy_of(const ShardState& state, const ShardOptions& options) {
+  ShardCopy copy;
+  copy.store = state.store->snapshot(options.index);
+  for (const auto& [replica, m] : state.members) {
+    MemberCopy to{replica, m.address, m.last_step, {},        m.waits,
+                  m.joins, m.left,    m.result,    m.answered};
+    for (const auto& [step, set] : m.sets)
+      to.sets.push_back(
+          {step, set.commit.has_value(), set.commit.value_or(GradientCommit()), set.parts});
+    copy.members.push_back(std::move(to));
+  }
+  copy.instructions = state.instructions;
+  copy.policy = state.policy_text;
+  copy.decisions = state.decisions;
+  copy.learning_rate = state.learning_rate;
+  copy.staleness = state.staleness;
+  copy.updates = state.updates;
+  return copy;
+}
+
+void become(ShardState& state, const ShardCopy& copy) {
+  state.store->restore(copy.store);
+  state.members.clear();
+  for (const auto& from : copy.members) {
+    auto& m = state.members[from.replica];
+    m.address = from.address;
+    m.last_step = from.last_step;
+    m.waits = from.waits;
+    m.joins = from.joins;
+    m.left = from.left;
+    m.result = from.result;
+    m.answered = from.answered;
+    for (const auto& set : from.sets) {
+      auto& to = m.sets[set.step];
+      if (set.committed) to.commit = set.commit;
+      to.parts = set.parts;
+    }
+  }
+  state.instructions = copy.instructions;
+  state.policy = make_policy(copy.policy);
+  state.policy_text = copy.policy;
+  state.decisions = copy.decisions;
+  state.learning_rate = copy.learning_rate;
+  state.staleness = copy.staleness;
+  state.updates = copy.updates;
+  state.whole = true;
+}
+
+/// Those that are new are told all that there is. Between two halves of a decision there is
+/// more than can be told.
+void mirror(Self self, const ShardOptions& options, const std::vector<ShardMirror>& mirrors) {
+  auto& state = self->state;
+  std::vector<ShardMirror> known, added;
+  for (const auto& one : mirrors) (state.effects.expects(one) ? known : added).push_back(one);
+  state.next_mirrors.clear();
+  if (state.decision) {
+    state.effects.expect(known);
+    if (!added.empty()) state.next_mirrors = mirrors;
+    return;
+  }
+  state.effects.expect(mirrors);
+  if (added.empty()) return;
+  const auto number = state.effects.last();
+  const auto copy = copy_of(state, options);
+  for (const auto& one : added)
+    self->request(one, caf::infinite, mirror_atom_v, copy)
+        .then([self, one, number](caf::ok_atom) { self->state.effects.acknowledge(one, number); },
+              [](const caf::error&) {});
+}
+
 ShardState::Member& member(ShardState& state, std::uint32_t replica, const caf::actor_addr& from) {
   const auto found = state.members.find(replica);
   if (found == state.members.end() || found->second.left)
@@ -51,6 +150,9 @@ SetReport report(const ShardState& state, const ShardOptions& options, const Gra
 }
 
 void push(ShardState& state, GradientPart& part) {
+  ++state.pushes;
+  if (part.kind == PartKind::sparse_gradient)
+    state.pushed_rows += static_cast<std::uint64_t>(part.indices.size());
   const auto found = state.members.find(part.replica);
   // It has left: its commit will be told.
   if (found == state.members.end() || found->second.left) return;
@@ -60,59 +162,144 @@ void push(ShardState& state, GradientPart& part) {
   if (!set.commit) set.parts.push_back(std::move(part));
 }
 
+void report_set(Self self, const ShardOptions& options, const GradientCommit& request,
+                const std::vector<GradientPart>& parts) {
+  auto& state = self->state;
+  if (!state.primary) return;
+  auto about = report(state, options, request, parts);
+  about.decisions = state.decisions;
+  say(state, [self, to = options.coordinator, about] { self->send(to, ready_atom_v, about); });
+}
+
+/// What the replica was told before, with the parameters of now.
+ApplyResult told_before(const ShardState& state, const ShardState::Member& m, bool with_names) {
+  auto result = m.answered;
+  result.parameters = state.store->parameters(with_names, state.instructions.local_steps > 0);
+  return result;
+}
+
+/// Takes note of the commit; false when it is one that was answered before.
+bool note_commit(Self self, const ShardOptions& options, const GradientCommit& request,
+                 const caf::actor_addr& sender) {
+  auto& state = self->state;
+  auto& m = member(state, request.replica, sender);
+  const auto step = m.sets.empty() ? m.last_step : std::max(m.last_step, m.sets.rbegin()->first);
+  const bool repeated =
+      request.step <= m.last_step || (m.sets.count(request.step) && m.sets[request.step].commit);
+  if (repeated) return m.waits;
+  if (m.waits || m.joins)
+    fail(Code::failed_precondition, state.title, ": replica ", request.replica, " committed step ",
+         request.step, " while step ", step, " is waiting for the others");
+  // Sets that were never committed are of steps that it has given up.
+  for (auto i = m.sets.begin(); i != m.sets.end();)
+    i = i->first != request.step && !i->second.commit ? m.sets.erase(i) : std::next(i);
+  auto& set = m.sets[request.step];
+  set.commit = request;
+  if (request.given_up) set.parts.clear();
+  const auto begun = Clock::now();
+  report_set(self, options, request, set.parts);
+  state.busy += Clock::now() - begun;
+  m.waits = true;
+  m.result = {};
+  m.result.step = state.store->version() + 1;
+  return true;
+}
+
+/// Whether the set has the part already: the shard before this one may have had it.
+bool is_repeated(const ShardState& state, const GradientPart& part) {
+  if (!state.took_over) return false;
+  const auto found = state.members.find(part.replica);
+  if (found == state.members.end()) return false;
+  const auto set = found->second.sets.find(part.step);
+  if (set == found->second.sets.end()) return false;
+  const auto same = [&](const GradientPart& other) {
+    return other.variable == part.variable && other.kind == part.kind && other.slot == part.slot;
+  };
+  return std::any_of(set->second.parts.begin(), set->second.parts.end(), same);
+}
+
 caf::result<ApplyResult> commit(Self self, const ShardOptions& options,
                                 const GradientCommit& request) {
   auto& state = self->state;
+  const auto sender = self->current_sender()->address();
+  log(self, [&] {
+    ShardEntry entry;
+    entry.kind = ShardEntryKind::commit;
+    entry.commit = request;
+    entry.sender = sender;
+    return entry;
+  });
   try {
-    auto& m = member(state, request.replica, self->current_sender()->address());
-    if (request.step <= m.last_step)  // repeated: it has been decided on
-      return ApplyResult{SetFate::applied,    0,
-                         state.learning_rate, state.store->parameters(false),
-                         state.instructions,  state.store->version()};
-    if (m.promise.pending())
-      return fault(Code::failed_precondition, state.title, ": replica ", request.replica,
-                   " committed step ", request.step, " while step ",
-                   m.sets.empty() ? 0 : m.sets.rbegin()->first, " is waiting for the others");
-    // Sets that were never committed are of steps that it has given up.
-    for (auto i = m.sets.begin(); i != m.sets.end();)
-      i = i->first != request.step && !i->second.commit ? m.sets.erase(i) : std::next(i);
-    auto& set = m.sets[request.step];
-    set.commit = request;
-    if (request.given_up) set.parts.clear();
-    const auto begun = Clock::now();
-    self->send(options.coordinator, ready_atom_v, report(state, options, request, set.parts));
-    state.busy += Clock::now() - begun;
-    m.result = {};
-    m.result.step = state.store->version() + 1;
-    m.promise = self->make_response_promise<ApplyResult>();
-    return m.promise;
+    const bool waits = note_commit(self, options, request, sender);
+    auto& m = state.members.at(request.replica);
+    auto promise = self->make_response_promise<ApplyResult>();
+    if (waits && m.promise.pending())
+      m.promise.deliver(fault(Code::cancelled, state.title, ": replica ", request.replica,
+                              " has committed step ", request.step, " again"));
+    if (waits)
+      m.promise = promise;
+    else
+      say(state, [promise, result = told_before(state, m, false)]() mutable {
+        promise.deliver(std::move(result));
+      });
+    return promise;
   } catch (...) {
     return current_fault();
   }
 }
 
-caf::result<ApplyResult> join(Self self, const ShardOptions& options, std::uint32_t replica) {
-  auto& m = self->state.members[replica];
-  const auto sender = caf::actor_cast<caf::actor>(self->current_sender());
+/// Takes note of the replica; false when it is here already and has been let go on.
+bool note_join(ShardState& state, std::uint32_t replica, const caf::actor_addr& sender) {
+  const auto known = state.members.find(replica);
+  if (known != state.members.end() && !known->second.left && known->second.address == sender)
+    if (!known->second.joins) return false;
+  auto& m = state.members[replica];
   if (m.promise.pending())
     m.promise.deliver(
-        fault(Code::cancelled, self->state.title, ": replica ", replica, " has joined again"));
+        fault(Code::cancelled, state.title, ": replica ", replica, " has joined again"));
   // Whole sets of one that was here before are still to be decided on.
   std::erase_if(m.sets, [](const auto& set) { return !set.second.commit; });
   m.left = false;
-  m.address = sender.address();
+  m.address = sender;
   m.joins = true;
+  m.waits = false;
   m.result = {};
-  m.promise = self->make_response_promise<ApplyResult>();
-  self->send(options.coordinator, join_atom_v, options.index, replica,
-             caf::actor_cast<Replica>(sender));
-  return m.promise;
+  return true;
+}
+
+caf::result<ApplyResult> join(Self self, const ShardOptions& options, std::uint32_t replica) {
+  auto& state = self->state;
+  const auto sender = caf::actor_cast<caf::actor>(self->current_sender());
+  log(self, [&] {
+    ShardEntry entry;
+    entry.kind = ShardEntryKind::join;
+    entry.replica = replica;
+    entry.sender = sender.address();
+    return entry;
+  });
+  const bool waits = note_join(state, replica, sender.address());
+  auto& m = state.members[replica];
+  auto promise = self->make_response_promise<ApplyResult>();
+  if (!waits) {
+    say(state, [promise, result = told_before(state, m, true)]() mutable {
+      promise.deliver(std::move(result));
+    });
+    return promise;
+  }
+  m.promise = promise;
+  say(state, [self, to = options.coordinator, index = options.index, replica,
+              handle = caf::actor_cast<Replica>(sender)] {
+    self->send(to, join_atom_v, index, replica, handle);
+  });
+  return promise;
 }
 
 void leave(Self self, const ShardOptions& options, std::uint32_t replica) {
   const auto found = self->state.members.find(replica);
   if (found == self->state.members.end()) return;
-  self->send(options.coordinator, leave_atom_v, options.index, replica, found->second.address);
+  say(self->state,
+      [self, to = options.coordinator, index = options.index, replica,
+       who = found->second.address] { self->send(to, leave_atom_v, index, replica, who); });
 }
 
 // ---- what the coordinator decides ------------------------------------------------------------
@@ -158,8 +345,11 @@ void refuse(ShardState& state, const Refusal& refusal) {
   auto& m = found->second;
   m.result.fate = refusal.fate;
   m.result.staleness = refusal.staleness;
-  if (refusal.code != Code::ok && m.promise.pending())
-    m.promise.deliver(fault(refusal.code, refusal.message));
+  if (refusal.code == Code::ok || !m.waits) return;
+  m.waits = false;
+  say(state, [promise = m.promise, error = fault(refusal.code, refusal.message)]() mutable {
+    if (promise.pending()) promise.deliver(error);
+  });
 }
 
 void depart(ShardState& state, std::uint32_t replica) {
@@ -170,6 +360,7 @@ void depart(ShardState& state, std::uint32_t replica) {
   if (m.promise.pending())
     m.promise.deliver(fault(Code::cancelled, state.title, ": replica ", replica,
                             " left while its update was waiting"));
+  m.waits = false;
   m.left = true;
   std::erase_if(m.sets, [](const auto& set) { return !set.second.commit; });
   if (m.sets.empty()) state.members.erase(found);
@@ -179,16 +370,22 @@ void release(ShardState& state, std::uint32_t replica) {
   const auto found = state.members.find(replica);
   if (found == state.members.end()) return;
   auto& m = found->second;
-  if (!m.promise.pending()) return;
+  if (!m.waits && !m.joins) return;
   auto result = std::exchange(m.result, {});
   result.learning_rate = state.learning_rate;
   result.next = state.instructions;
-  result.parameters = state.store->parameters(m.joins, state.instructions.local_steps > 0);
-  if (std::exchange(m.joins, false)) {
+  m.answered = result;
+  const bool joins = std::exchange(m.joins, false);
+  m.waits = false;
+  if (joins) {
     m.sets.clear();
     m.last_step = 0;
   }
-  m.promise.deliver(std::move(result));
+  if (!m.promise.pending()) return;  // this is a copy, or the replica will ask again
+  result.parameters = state.store->parameters(joins, state.instructions.local_steps > 0);
+  say(state, [promise = std::exchange(m.promise, {}), result = std::move(result)]() mutable {
+    promise.deliver(std::move(result));
+  });
 }
 
 /// The update is made, or failed, or there was none.
@@ -201,38 +398,64 @@ void finish(Self self, const ShardOptions& options, const SnapshotSink& sink, Ve
   if (now != before) {
     ++state.updates;
     const auto every = options.snapshot_every;
-    if (sink && every > 0 && now / every != before / every)
-      self->send(sink, snapshot_atom_v, state.store->snapshot(options.index));
+    if (state.primary && sink && every > 0 && now / every != before / every)
+      say(state, [self, sink, snapshot = state.store->snapshot(options.index)] {
+        self->send(sink, snapshot_atom_v, snapshot);
+      });
   }
   if (failure)
     for (const auto& chosen : decision.members) {
       const auto found = state.members.find(chosen.replica);
-      if (found != state.members.end() && found->second.promise.pending())
-        found->second.promise.deliver(failure);
+      if (found == state.members.end() || !found->second.waits) continue;
+      found->second.waits = false;
+      say(state, [promise = found->second.promise, failure]() mutable {
+        if (promise.pending()) promise.deliver(failure);
+      });
     }
-  if (!decision.policy.empty()) state.policy = make_policy(decision.policy);
+  if (!decision.policy.empty()) {
+    state.policy = make_policy(decision.policy);
+    state.policy_text = decision.policy;
+  }
   for (const auto replica : decision.departed) depart(state, replica);
   state.instructions = decision.next;
+  state.decisions = std::max(state.decisions, decision.number);
   for (const auto replica : decision.released) release(state, replica);
+  if (!state.next_mirrors.empty()) mirror(self, options, std::exchange(state.next_mirrors, {}));
+}
+
+void tell_norm(Self self, const ShardOptions& options) {
+  auto& state = self->state;
+  say(state,
+      [self, to = options.coordinator, index = options.index, number = state.decision->number,
+       norm = state.norm] { self->send(to, norm_atom_v, index, number, norm); });
 }
 
 /// Does what is decided; with clipping only half of it.
 void decide(Self self, const ShardOptions& options, const SnapshotSink& sink,
             RoundDecision& given) {
   auto& state = self->state;
+  const bool again = given.number > 0 && given.number <= state.decisions;
+  if (again) return;
+  if (state.decision) return tell_norm(self, options);  // this one is told again
+  log(self, [&] {
+    ShardEntry entry;
+    entry.kind = ShardEntryKind::decide;
+    entry.decision = given;
+    return entry;
+  });
   const auto begun = Clock::now();
   const auto before = state.store->version();
   state.decision = std::move(given);
   const auto& decision = *state.decision;
   const bool waits = decision.clip_norm > 0 && decision.updates > 0;
   for (const auto& refusal : decision.refused) refuse(state, refusal);
-  double norm = 0;
+  state.norm = 0;
   try {
     const auto sets = take_sets(state, decision);
     if (waits) {
       state.combined = state.store->combine(sets, *state.policy, threads(options));
       state.combined.updates = decision.updates;
-      norm = state.combined.squared_norm(threads(options));
+      state.norm = state.combined.squared_norm(threads(options));
     } else if (decision.updates > 0) {
       state.learning_rate =
           state.store->apply(sets, *state.policy, decision.updates, threads(options));
@@ -242,7 +465,7 @@ void decide(Self self, const ShardOptions& options, const SnapshotSink& sink,
   }
   state.busy += Clock::now() - begun;
   if (waits)
-    self->send(options.coordinator, norm_atom_v, options.index, norm);
+    tell_norm(self, options);
   else
     finish(self, options, sink, before);
 }
@@ -251,6 +474,12 @@ void decide(Self self, const ShardOptions& options, const SnapshotSink& sink,
 void apply_scaled(Self self, const ShardOptions& options, const SnapshotSink& sink, double factor) {
   auto& state = self->state;
   if (!state.decision) return;
+  log(self, [&] {
+    ShardEntry entry;
+    entry.kind = ShardEntryKind::norm;
+    entry.factor = factor;
+    return entry;
+  });
   const auto begun = Clock::now();
   const auto before = state.store->version();
   try {
@@ -268,7 +497,93 @@ void apply_scaled(Self self, const ShardOptions& options, const SnapshotSink& si
 
 void attach(Self self, const ShardOptions& options) {
   self->send(options.coordinator, attach_atom_v, options.index, caf::actor_cast<Shard>(self),
-             self->state.store->version());
+             self->state.store->version(), self->state.decisions);
+}
+
+void restore(Self self, const ShardOptions& options, const ShardSnapshot& snapshot) {
+  log(self, [&] {
+    ShardEntry entry;
+    entry.kind = ShardEntryKind::restore;
+    entry.snapshot = snapshot;
+    return entry;
+  });
+  self->state.store->restore(snapshot);
+  if (self->state.primary) attach(self, options);
+}
+
+/// What a copy does is what the shard has done.
+void follow(Self self, const ShardOptions& options, ShardEntry& entry) {
+  auto& state = self->state;
+  switch (entry.kind) {
+    case ShardEntryKind::push:
+      return push(state, entry.part);
+    case ShardEntryKind::commit:
+      note_commit(self, options, entry.commit, entry.sender);
+      return;
+    case ShardEntryKind::join:
+      note_join(state, entry.replica, entry.sender);
+      return;
+    case ShardEntryKind::decide:
+      return decide(self, options, {}, entry.decision);
+    case ShardEntryKind::norm:
+      return apply_scaled(self, options, {}, entry.factor);
+    case ShardEntryKind::restore:
+      return restore(self, options, entry.snapshot);
+  }
+}
+
+/// A copy takes the place of the shard: it says what that may not have said any more.
+void promote(Self self, const ShardOptions& options) {
+  auto& state = self->state;
+  if (state.primary) return;
+  if (!state.whole)
+    return self->quit(fault(Code::data_loss, state.title,
+                            ": it died, and its copy had not yet been told what it had"));
+  state.primary = state.took_over = true;
+  attach(self, options);
+  for (const auto& [replica, m] : state.members)
+    for (const auto& [step, set] : m.sets)
+      if (set.commit) report_set(self, options, *set.commit, set.parts);
+  if (state.decision) tell_norm(self, options);
+}
+
+PulledRows pull_rows(ShardState& state, const RowPull& request) {
+  const auto begun = Clock::now();
+  PulledRows pulled;
+  pulled.parameters.version = state.store->version();
+  if (request.with_values)
+    pulled.parameters = state.store->parameters(true, false, request.averages);
+  const auto& store = *state.store;
+  for (const auto& wanted : request.wanted) {
+    if (request.only_here && !store.has(wanted.variable)) {
+      pulled.rows.emplace_back();
+      continue;
+    }
+    pulled.rows.push_back(
+        store.rows(request.only_here ? store.those_here(wanted) : wanted, request.averages));
+    state.pulled_rows += static_cast<std::uint64_t>(pulled.rows.back().shape()[0]);
+  }
+  ++state.pulls;
+  state.busy += Clock::now() - begun;
+  return pulled;
+}
+
+ShardStatus status(const ShardState& state) {
+  const auto takes_part = [](const auto& m) { return !m.second.left && !m.second.joins; };
+  ShardStatus status;
+  status.name = state.title;
+  status.version = state.store->version();
+  status.bytes = state.store->bytes();
+  status.pulls = state.pulls;
+  status.updates = state.updates;
+  status.replicas = std::count_if(state.members.begin(), state.members.end(), takes_part);
+  status.busy = state.busy;
+  status.staleness = state.staleness;
+  status.pushes = state.pushes;
+  status.pulled_rows = state.pulled_rows;
+  status.pushed_rows = state.pushed_rows;
+  status.backups = state.effects.in_step();
+  return status;
 }
 
 }  // namespace
@@ -280,14 +595,42 @@ Shard::behavior_type parameter_shard(Self self, ShardOptions options, SnapshotSi
                                        options.schedule, options.average_decay);
   options.variables.clear();  // the store has them: nobody else may hold them
   self->state.policy = make_policy(options.policy);
-  attach(self, options);
+  self->state.policy_text = options.policy;
+  self->state.primary = self->state.whole = !options.mirror;
+  if (!options.mirror) attach(self, options);
   return {
+      [self, options](mirror_atom, const ShardCopy& copy) {
+        return answer([&] {
+          become(self->state, copy);
+          return caf::ok_atom_v;
+        });
+      },
+      [self, options](log_atom, ShardEntry& entry) {
+        try {
+          if (!self->state.primary) follow(self, options, entry);
+        } catch (...) {
+          // It failed in the same way where it was told first, and that has said so.
+        }
+        return caf::ok_atom_v;
+      },
       [self](pull_atom, Version known) {
         ++self->state.pulls;
         const auto& store = *self->state.store;
         return known == store.version() ? Parameters{known, {}, {}, {}} : store.parameters(true);
       },
-      [self](push_atom, GradientPart& part) { push(self->state, part); },
+      [self](pull_atom, const RowPull& request) {
+        return answer([&] { return pull_rows(self->state, request); });
+      },
+      [self](push_atom, GradientPart& part) {
+        if (is_repeated(self->state, part)) return;
+        log(self, [&] {
+          ShardEntry entry;
+          entry.kind = ShardEntryKind::push;
+          entry.part = part;
+          return entry;
+        });
+        push(self->state, part);
+      },
       [self, options](commit_atom, const GradientCommit& request) {
         return commit(self, options, request);
       },
@@ -305,19 +648,15 @@ Shard::behavior_type parameter_shard(Self self, ShardOptions options, SnapshotSi
       [self, options](snapshot_atom) { return self->state.store->snapshot(options.index); },
       [self, options](restore_atom, const ShardSnapshot& snapshot) {
         return answer([&] {
-          self->state.store->restore(snapshot);
-          attach(self, options);
+          restore(self, options, snapshot);
           return caf::ok_atom_v;
         });
       },
-      [self](status_atom) {
-        const auto& s = self->state;
-        const auto here = std::count_if(s.members.begin(), s.members.end(), [](const auto& m) {
-          return !m.second.left && !m.second.joins;
-        });
-        return ShardStatus{s.title, s.store->version(), s.store->bytes(), s.pulls, s.updates, here,
-                           s.busy,  s.staleness};
+      [self, options](mirror_atom, const std::vector<ShardMirror>& mirrors) {
+        mirror(self, options, mirrors);
       },
+      [self, options](promote_atom) { promote(self, options); },
+      [self](status_atom) { return status(self->state); },
   };
 }
 

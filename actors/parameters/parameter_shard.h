@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "troupe/actors/parameters/held_effects.h"
 #include "troupe/actors/parameters/parameter_store.h"
 #include "troupe/messages/protocol.h"
 
@@ -26,6 +27,7 @@ struct ShardOptions {
   double average_decay = 0;          ///< of the moving average of weights; 0 for none
   std::uint64_t snapshot_every = 0;  ///< versions between snapshots for the sink; 0 for none
   std::shared_ptr<IntraOp> threads;  ///< for large updates; empty for the actor's own thread only
+  bool mirror = false;  ///< begins as a copy of another one, and waits for what that has
 };
 
 struct ShardState {
@@ -41,20 +43,33 @@ struct ShardState {
     std::map<std::uint64_t, Set> sets;  ///< by step
     /// Of the replica that waits to go on.
     caf::typed_response_promise<ApplyResult> promise;
-    bool joins = false;  ///< and does not know the names yet
-    ApplyResult result;  ///< what it will be told
-    bool left = false;   ///< only its whole sets still count
+    bool waits = false;    ///< has committed, and has not been let go on since
+    bool joins = false;    ///< waits too, and does not know the names yet
+    ApplyResult result;    ///< what it will be told
+    ApplyResult answered;  ///< what it was told last, but for the parameters
+    bool left = false;     ///< only its whole sets still count
   };
 
   std::string title;
   std::unique_ptr<ParameterStore> store;
   std::unique_ptr<AggregationPolicy> policy;
+  std::string policy_text;
   std::map<std::uint32_t, Member> members;  ///< by replica
   std::optional<RoundDecision> decision;    ///< that waits for the norm of all shards
   CombinedGradients combined;               ///< of it
   caf::error failure;                       ///< of it
   Instructions instructions;
+  double norm = 0;              ///< of it
+  std::uint64_t decisions = 0;  ///< carried out
+  bool primary = true;          ///< says what it has to say; a copy only does
+  bool took_over = false;       ///< was a copy before
+  bool whole = true;            ///< a copy that has been told what to be a copy of
+  HeldEffects effects;
+  std::vector<ShardMirror> next_mirrors;  ///< when the decision in hand is carried out
   std::uint64_t pulls = 0;
+  std::uint64_t pushes = 0;
+  std::uint64_t pulled_rows = 0;
+  std::uint64_t pushed_rows = 0;
   std::uint64_t updates = 0;
   StalenessCounts staleness;
   double learning_rate = 0;
@@ -69,6 +84,13 @@ struct ShardState {
 /// parameters as they are then, when the coordinator lets it go on. A commit that is
 /// repeated is answered, not applied again. A set that does not fit is the failure of its
 /// replica.
+///
+/// Copies of a shard do what it does in the same order, and so have the same bits. It says
+/// nothing to replicas and coordinator before all its copies have what that follows from;
+/// therefore a copy that takes its place has all that anybody was told. It then says once
+/// more what the one before it may not have said, and asks the coordinator for decisions
+/// that it has missed. Whoever waits for an answer of the one that died asks again: sets,
+/// commits and joins that come twice count once.
 Shard::behavior_type parameter_shard(Shard::stateful_pointer<ShardState> self, ShardOptions options,
                                      SnapshotSink sink);
 

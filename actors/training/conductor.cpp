@@ -183,6 +183,34 @@ void save(Self self, const OptionsPtr& options, std::vector<ShardSnapshot> snaps
           });
 }
 
+using Snapshots = std::shared_ptr<std::vector<ShardSnapshot>>;
+
+/// Saves when all shards have said what they have. One that died is asked where its copy is.
+void take_snapshot(Self self, const OptionsPtr& options, std::uint32_t index, const Shard& shard,
+                   const Snapshots& snapshots) {
+  const auto failed = [self, options](const caf::error& error) {
+    note_failure(self->state, Error(code_of(error), text("no last checkpoint: ", render(error))));
+    end(self, options);
+  };
+  self->request(shard, options->patience, snapshot_atom_v)
+      .then(
+          [self, options, snapshots](ShardSnapshot& snapshot) {
+            snapshots->push_back(std::move(snapshot));
+            if (snapshots->size() == options->shards.size())
+              save(self, options, std::move(*snapshots));
+          },
+          [=](caf::error& error) {
+            if (!options->keeper || code_of(error) != Code::unavailable) return failed(error);
+            self->request(options->keeper, options->patience, redirect_atom_v, index,
+                          shard.address())
+                .then(
+                    [=](const Shard& copy) {
+                      take_snapshot(self, options, index, copy, snapshots);
+                    },
+                    failed);
+          });
+}
+
 /// All replicas are done. First save, then evaluate: whoever is killed during a
 /// long evaluation has lost nothing.
 void wind_up(Self self, const OptionsPtr& options) {
@@ -191,19 +219,8 @@ void wind_up(Self self, const OptionsPtr& options) {
   if (!options->checkpointer || self->state.outcome.steps == options->first_step)
     return evaluate_and_end(self, options);
   const auto snapshots = std::make_shared<std::vector<ShardSnapshot>>();
-  for (const auto& shard : options->shards)
-    self->request(shard, options->patience, snapshot_atom_v)
-        .then(
-            [self, options, snapshots](ShardSnapshot& snapshot) {
-              snapshots->push_back(std::move(snapshot));
-              if (snapshots->size() == options->shards.size())
-                save(self, options, std::move(*snapshots));
-            },
-            [self, options](caf::error& error) {
-              note_failure(self->state,
-                           Error(code_of(error), text("no last checkpoint: ", render(error))));
-              end(self, options);
-            });
+  for (std::uint32_t i = 0; i < options->shards.size(); ++i)
+    take_snapshot(self, options, i, options->shards[i], snapshots);
 }
 
 void stop_when_asked(Self self, const OptionsPtr& options) {

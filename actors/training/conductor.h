@@ -19,6 +19,7 @@ struct ConductorOptions {
   std::vector<std::pair<std::string, Decoder>> evaluation_decoders;
   std::vector<std::pair<std::string, Replica>> replicas;
   std::vector<Shard> shards;
+  ShardKeeper keeper;       ///< says which copies have taken the place of shards; may be none
   Coordinator coordinator;  ///< for the summary at the end; may be none
   std::vector<std::pair<std::string, caf::actor>> watched;  ///< whose death ends the run
   Queue examples;                                           ///< for the fill level

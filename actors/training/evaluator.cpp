@@ -4,8 +4,9 @@
 #include <caf/typed_event_based_actor.hpp>
 #include <memory>
 
+#include "troupe/actors/aggregation/weighted_sum.h"
 #include "troupe/actors/parameters/parameter_shard.h"
-#include "troupe/messages/fault.h"
+#include "troupe/messages/answer.h"
 
 namespace troupe {
 namespace {
@@ -53,15 +54,71 @@ void read(Self self, const OptionsPtr& options) {
 }
 
 void load(Self self, const OptionsPtr& options) {
-  self->request(options->device, caf::infinite, load_atom_v, options->fragment.spec)
+  const auto failed = [self](const caf::error& error) { give_up(self, error); };
+  const auto load_main = [self, options, failed] {
+    self->request(options->device, caf::infinite, load_atom_v, options->fragment.spec)
+        .then(
+            [self, options](FragmentId id) {
+              self->state.fragment = id;
+              self->state.loaded = true;
+              advance(self, options);
+            },
+            failed);
+  };
+  if (!options->fragment.ids.graph) return load_main();
+  self->request(options->device, caf::infinite, load_atom_v, options->fragment.ids)
       .then(
-          [self, options](FragmentId id) {
-            self->state.fragment = id;
-            self->state.loaded = true;
-            advance(self, options);
+          [self, load_main](FragmentId id) {
+            self->state.ids_fragment = id;
+            load_main();
+          },
+          failed);
+}
+
+// ---- which rows the set reads ----------------------------------------------------------------
+
+void plan_batch(Self self, const OptionsPtr& options, const TensorList& fetched) {
+  auto& s = self->state;
+  const auto& batch = s.batches[s.reads.size()];
+  s.reads.push_back(plan_reads(options->fragment,
+                               ids_of_reads(options->fragment, batch.components, fetched),
+                               text("batch ", batch.sequence)));
+}
+
+/// Plans one batch after the other; the set never changes, so once is enough.
+void plan(Self self, const OptionsPtr& options) {
+  auto& s = self->state;
+  const auto& fragment = options->fragment;
+  try {
+    while (!fragment.ids.graph && !fragment.reads.empty() && s.reads.size() < s.batches.size())
+      plan_batch(self, options, {});
+  } catch (...) {
+    return give_up(self, current_fault());
+  }
+  if (fragment.reads.empty() || s.reads.size() == s.batches.size()) {
+    s.wanted = all_wanted(s.reads);
+    s.planned = true;
+    s.busy = false;
+    return advance(self, options);
+  }
+  TensorList feeds;
+  for (const auto input : fragment.ids_inputs)
+    feeds.push_back(s.batches[s.reads.size()].components.at(input));
+  self->request(options->device, caf::infinite, run_atom_v, s.ids_fragment, std::uint64_t{0},
+                std::move(feeds))
+      .then(
+          [self, options](const RunResult& result) {
+            try {
+              plan_batch(self, options, result.fetches);
+            } catch (...) {
+              return give_up(self, current_fault());
+            }
+            plan(self, options);
           },
           [self](caf::error& error) { give_up(self, error); });
 }
+
+// ---- runs ------------------------------------------------------------------------------------
 
 void finish(Self self, const OptionsPtr& options) {
   auto& s = self->state;
@@ -70,6 +127,7 @@ void finish(Self self, const OptionsPtr& options) {
   auto promise = std::move(s.waiting.front());
   s.waiting.pop_front();
   s.parameters.assign(s.parameters.size(), Tensor());
+  s.rows.clear();
   s.busy = false;
   promise.deliver(s.result);
   advance(self, options);
@@ -78,10 +136,16 @@ void finish(Self self, const OptionsPtr& options) {
 void run_next(Self self, const OptionsPtr& options) {
   auto& s = self->state;
   if (s.position == s.batches.size()) return finish(self, options);
-  const auto& batch = s.batches[s.position++];
+  const auto& batch = s.batches[s.position];
   TensorList feeds;
   try {
-    feeds = feeds_for(options->fragment, batch.components, s.parameters);
+    TensorList reads;
+    if (!s.reads.empty()) {
+      const auto& plan = s.reads[s.position];
+      reads = read_rows(plan, rows_for(plan, s.wanted, s.rows));
+    }
+    ++s.position;
+    feeds = feeds_for(options->fragment, batch.components, s.parameters, reads);
   } catch (const Error& error) {
     return give_up(self, fault(error));
   }
@@ -99,59 +163,98 @@ void run_next(Self self, const OptionsPtr& options) {
           [self](caf::error& error) { give_up(self, error); });
 }
 
-void keep(EvaluatorState& s, const EvaluatorOptions& options, const std::string& variable,
-          const Tensor& values) {
-  const auto& wanted = options.fragment.variables;
-  const auto found = std::find(wanted.begin(), wanted.end(), variable);
-  if (found != wanted.end()) s.parameters[found - wanted.begin()] = values;
+// ---- parameters ------------------------------------------------------------------------------
+
+/// Rows of a variable that is split, from all shards that have some, in their order.
+struct Piece {
+  std::int64_t first = 0;
+  Tensor rows;
+};
+
+Tensor joined(std::vector<Piece> pieces) {
+  std::sort(pieces.begin(), pieces.end(),
+            [](const Piece& a, const Piece& b) { return a.first < b.first; });
+  TensorList rows;
+  for (auto& piece : pieces) rows.push_back(std::move(piece.rows));
+  return rows.size() == 1 ? rows[0] : stacked_rows(rows, std::vector<double>(rows.size(), 1.0));
 }
 
-/// One shard has answered, with its values at that version.
-void pulled(Self self, const OptionsPtr& options, Version version) {
+/// All shards have answered.
+void take_pulled(EvaluatorState& s, const EvaluatorOptions& options) {
+  const auto& variables = options.fragment.variables;
+  std::map<std::size_t, std::vector<Piece>> pieces;
+  std::vector<std::vector<Piece>> rows(s.wanted.size());
+  for (auto& [shard, pulled] : s.pulled) {
+    const auto& p = pulled.parameters;
+    s.result.version = std::min(s.result.version, p.version);
+    for (std::size_t i = 0; i < p.names.size(); ++i) {
+      const auto found = std::find(variables.begin(), variables.end(), p.names[i]);
+      const auto first = p.ranges.empty() ? 0 : p.ranges[i].first;
+      if (found != variables.end())
+        pieces[static_cast<std::size_t>(found - variables.begin())].push_back({first, p.values[i]});
+      for (std::size_t w = 0; w < s.wanted.size(); ++w)
+        if (s.wanted[w].variable == p.names[i]) rows[w].push_back({first, pulled.rows.at(w)});
+    }
+  }
+  s.rows.clear();
+  for (auto& of_shards : rows) s.rows.push_back(joined(std::move(of_shards)));
+  for (auto& [variable, of_shards] : pieces) s.parameters[variable] = joined(std::move(of_shards));
+}
+
+void pull_from(Self self, const OptionsPtr& options, std::size_t shard);
+
+/// A shard that died is asked again where its copy is.
+void pull_failed(Self self, const OptionsPtr& options, std::size_t shard, caf::error& error) {
+  const bool lost =
+      error.category() == caf::atom("system") || error.category() == caf::atom("exit");
+  if (!lost || !options->keeper) return give_up(self, error);
+  self->request(options->keeper, caf::infinite, redirect_atom_v, static_cast<std::uint32_t>(shard),
+                self->state.shards[shard].address())
+      .then(
+          [self, options, shard](const Shard& handle) {
+            self->state.shards[shard] = handle;
+            pull_from(self, options, shard);
+          },
+          [self](caf::error& e) { give_up(self, e); });
+}
+
+void pull_from(Self self, const OptionsPtr& options, std::size_t shard) {
   auto& s = self->state;
-  s.result.version = std::min(s.result.version, version);
-  if (--s.missing == 0) run_next(self, options);
-}
-
-void pull_values(Self self, const OptionsPtr& options, const Shard& shard) {
-  self->request(shard, caf::infinite, pull_atom_v, kNoVersion)
+  RowPull request;
+  request.with_values = true;
+  request.averages = options->averages;
+  request.wanted = s.wanted;
+  request.only_here = true;
+  self->request(s.shards[shard], caf::infinite, pull_atom_v, std::move(request))
       .then(
-          [self, options](const Parameters& parameters) {
-            for (std::size_t i = 0; i < parameters.names.size(); ++i)
-              keep(self->state, *options, parameters.names[i], parameters.values[i]);
-            pulled(self, options, parameters.version);
+          [self, options, shard](PulledRows& pulled) {
+            auto& s = self->state;
+            s.pulled[shard] = std::move(pulled);
+            if (--s.missing > 0) return;
+            take_pulled(s, *options);
+            run_next(self, options);
           },
-          [self](caf::error& error) { give_up(self, error); });
-}
-
-/// The moving average of a variable follows its value, where there is one.
-void pull_averages(Self self, const OptionsPtr& options, const Shard& shard) {
-  self->request(shard, caf::infinite, snapshot_atom_v)
-      .then(
-          [self, options](const ShardSnapshot& snapshot) {
-            for (const auto& saved : snapshot.tensors)
-              if (saved.slot.empty() || saved.slot == "average")
-                keep(self->state, *options, saved.variable, saved.values);
-            pulled(self, options, snapshot.version);
-          },
-          [self](caf::error& error) { give_up(self, error); });
+          [self, options, shard](caf::error& error) { pull_failed(self, options, shard, error); });
 }
 
 void pull(Self self, const OptionsPtr& options) {
   auto& s = self->state;
   s.busy = true;
-  s.missing = options->shards.size();
+  s.missing = s.shards.size();
+  s.pulled.clear();
   s.position = 0;
   s.result = {};
   s.result.version = kNoVersion;
   s.values.emplace(options->fragment.combines);
-  const auto ask = options->averages ? pull_averages : pull_values;
-  for (const auto& shard : options->shards) ask(self, options, shard);
+  for (std::size_t shard = 0; shard < s.shards.size(); ++shard) pull_from(self, options, shard);
 }
 
 void advance(Self self, const OptionsPtr& options) {
   auto& s = self->state;
-  if (s.complete && s.loaded && !s.busy && !s.waiting.empty()) pull(self, options);
+  if (!s.complete || !s.loaded || s.busy || s.waiting.empty()) return;
+  if (s.planned) return pull(self, options);
+  s.busy = true;
+  plan(self, options);
 }
 
 }  // namespace
@@ -159,6 +262,7 @@ void advance(Self self, const OptionsPtr& options) {
 ObservedEvaluator::behavior_type evaluator(Self self, EvaluatorOptions given) {
   const auto options = std::make_shared<const EvaluatorOptions>(std::move(given));
   self->state.parameters.resize(options->fragment.variables.size());
+  self->state.shards = options->shards;
   return {
       [self, options](run_atom) -> caf::result<EvaluationResult> {
         auto& s = self->state;

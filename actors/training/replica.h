@@ -11,6 +11,7 @@
 #include "troupe/actors/training/fragments.h"
 #include "troupe/actors/training/gradient_accumulator.h"
 #include "troupe/actors/training/local_parameters.h"
+#include "troupe/actors/training/row_reads.h"
 #include "troupe/messages/protocol.h"
 #include "troupe/messages/stage_clock.h"
 
@@ -22,6 +23,7 @@ struct ReplicaOptions {
   BatchSource batches;
   Device device;
   std::vector<Shard> shards;
+  ShardKeeper keeper;  ///< says which copies take the place of shards that die; may be none
   TrainingListener listener;
   std::uint64_t seed = 0;    ///< of dropout and the like: mixed with the number of the batch
   std::size_t prefetch = 1;  ///< batches that are here before they are needed
@@ -37,17 +39,34 @@ struct ReplicaState {
 
   std::string title;
   FragmentId fragment = 0;
+  FragmentId ids_fragment = 0;
   bool loaded = false;
   caf::typed_response_promise<std::uint64_t> started;  ///< answered when the replica is done
   bool running = false;
+  bool started_once = false;
   bool stopping = false;
   bool at_end = false;  ///< no batch will come any more
 
+  /// What this replica has to do with one shard.
+  struct AtShard {
+    Shard handle;
+    bool joins = false;              ///< has asked to join, and has no answer
+    bool commits = false;            ///< has committed, and has no answer
+    std::vector<GradientPart> sent;  ///< of the set in progress, when shards have copies
+    std::optional<RowPull> pull;     ///< that has no answer
+  };
+  /// Some rows of a variable, or all of it.
+  struct Place {
+    std::size_t shard = 0;
+    RowRange range;  ///< total 0: all rows
+  };
+  std::vector<AtShard> shards;
+  std::map<std::string, std::vector<Place>> places;  ///< by variable; in the order of the rows
+
   // Parameters as fed: position of the values of each shard among the fragment's variables.
   std::vector<std::vector<std::int64_t>> feed_of;
-  std::map<std::string, std::size_t> shard_of;  ///< by variable
-  std::vector<std::size_t> shard_of_part;
   TensorList parameters;
+  std::map<std::int64_t, std::map<std::size_t, Tensor>> pieces;  ///< of split ones: feed, shard
   std::vector<SavedTensor> slots;
   std::vector<Version> versions;
   std::size_t missing_parameters = 0;
@@ -69,6 +88,7 @@ struct ReplicaState {
   std::optional<CombinedValues> values;
   bool committed = false;
   std::size_t commits = 0;  ///< answers that are missing
+  GradientCommit commit;    ///< that was sent
   ApplyResult result;
   StepReport report;
   Clock::time_point set_begun;
@@ -78,6 +98,13 @@ struct ReplicaState {
   bool computing = false;
   std::uint64_t runs = 0;  ///< tells outputs of this run from those of others
   std::int64_t batch_rows = 0;
+  Batch batch;             ///< that rows are pulled for
+  std::uint64_t seed = 0;  ///< of its run
+  ReadPlan reads;
+  std::vector<std::vector<Tensor>> pulled;  ///< rows, by table and place
+  std::size_t pulls = 0;                    ///< answers that are missing
+  /// Which of `pulled` each shard was asked for: tables and places.
+  std::map<std::size_t, std::vector<std::pair<std::size_t, std::size_t>>> asked_rows;
   std::size_t outputs = 0;  ///< streamed outputs that have arrived
   std::optional<TensorList> fetches;
   TensorList sparse_rows;                 ///< waiting for their indices, by part
@@ -91,11 +118,16 @@ struct ReplicaState {
 /// are fetched while this one is computed. A batch of no rows takes part in the round
 /// without a gradient.
 ///
+/// Tables are not fed as a whole: for each batch it finds out which rows the graph reads,
+/// running the part of the graph that computes their numbers when they are no component of
+/// the batch, pulls each of those rows once, and feeds what reading them gives.
+///
 /// What it does between two commits the answers say: one batch, several whose gradients
 /// are added up first, or several steps on parameters of its own, which are pushed then.
 /// A set that was refused because it came too late, or that the replica was told to give
 /// up, is no failure: its batches are computed again with the newest parameters. A
-/// device that is still at work on it ends that run first, for nothing.
+/// device that is still at work on it ends that run first, for nothing. When a copy takes
+/// the place of a shard, everything that has no answer yet is sent to it again.
 Replica::behavior_type replica(Replica::stateful_pointer<ReplicaState> self,
                                ReplicaOptions options);
 

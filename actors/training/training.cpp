@@ -16,6 +16,7 @@
 #include "troupe/actors/checkpoint/checkpointer.h"
 #include "troupe/actors/explain/observer.h"
 #include "troupe/actors/parameters/parameter_shard.h"
+#include "troupe/actors/parameters/shard_keeper.h"
 #include "troupe/actors/topology/troupe.h"
 #include "troupe/actors/training/conductor.h"
 #include "troupe/actors/training/evaluator.h"
@@ -43,6 +44,10 @@ void check(const TrainingOptions& o) {
   at_least_one(o.replicas, "replica");
   at_least_one(o.shards, "shard");
   at_least_one(o.devices, "device");
+  constexpr int kMostBackups = 8;
+  if (o.backup_shards < 0 || o.backup_shards > kMostBackups)
+    fail(Code::invalid_argument, "backup_shards must be in [0, ", kMostBackups, "], but is ",
+         o.backup_shards);
   if (!(o.average_decay >= 0 && o.average_decay < 1))
     fail(Code::invalid_argument, "average_decay must be in [0, 1), but is ", o.average_decay);
   if (o.checkpoints.directory.empty() &&
@@ -60,17 +65,23 @@ void check(const TrainingOptions& o) {
     fail(Code::invalid_argument,
          "which replicas are late depends on timing: "
          "aggregation.leave_out_late cannot be deterministic");
+  if (o.publish.to && (o.max_shard_bytes > 0 || o.backup_shards > 0))
+    fail(Code::invalid_argument,
+         "weights that are published come from shards with whole variables that do not change: "
+         "publish cannot be had with max_shard_bytes or backup_shards");
   if (o.publish.every > 0 && !o.publish.to)
     fail(Code::invalid_argument, "publish.every needs publish.to: who gets the weights");
 }
 
 /// Complains about a policy that the run cannot have.
-void check_policy(const TrainingOptions& o, const std::string& policy) {
+void check_policy(const TrainingOptions& o, const std::string& policy,
+                  const std::vector<std::string>& tables) {
   RoundsOptions rounds;
   rounds.policy = policy;
   rounds.replicas = static_cast<std::size_t>(o.replicas);
   rounds.deterministic = o.deterministic;
   rounds.accumulate = o.aggregation.accumulate;
+  if (!tables.empty()) rounds.table = tables[0];
   Rounds{rounds};
 }
 
@@ -109,6 +120,54 @@ std::string in_mebibytes(double bytes) {
   return out.str();
 }
 
+/// The value that every element of the variable begins with, if there is one.
+std::optional<double> uniform_start(const Variable& variable) {
+  const auto& attributes = variable.node->attributes;
+  const auto& kind = attributes.get<std::string>("initializer");
+  if (kind == "zeros") return 0;
+  if (kind == "constant") return attributes.get<std::vector<double>>("initializer_values").at(0);
+  return std::nullopt;
+}
+
+/// What each shard begins with; adds up the bytes of all variables.
+std::vector<std::vector<ShardVariable>> place_initial_values(const std::vector<Variable>& variables,
+                                                             const TrainingOptions& o,
+                                                             const std::vector<std::string>& tables,
+                                                             std::uint64_t& bytes) {
+  const auto shards = static_cast<std::uint32_t>(o.shards);
+  std::vector<std::vector<ShardVariable>> of_shards(shards);
+  Tensor whole;
+  std::optional<std::size_t> evaluated;  // `whole` is its value
+  for (const auto& part : place_rows(variables, shards, o.placement, o.max_shard_bytes)) {
+    const auto& variable = variables[part.variable];
+    const auto& spec = variable.spec();
+    auto shape = spec.shape;
+    if (!part.whole) shape.set(0, part.rows);
+    bytes += static_cast<std::uint64_t>(shape.volume()) * size_of(spec.dtype);
+    const bool table = std::find(tables.begin(), tables.end(), variable.name()) != tables.end();
+    ShardVariable placed{variable.name(), {}, variable.trainable()};
+    if (!part.whole) {
+      placed.first_row = part.first_row;
+      placed.total_rows = spec.shape[0];
+    }
+    const auto start = uniform_start(variable);
+    if (table && start) {
+      placed.table.emplace(spec.dtype, shape, *start);
+    } else {
+      if (evaluated != part.variable) whole = initial_value(variable, o.seed);
+      evaluated = part.variable;
+      const auto rows =
+          part.whole ? whole : whole.slice(part.first_row, part.first_row + part.rows);
+      if (table)
+        placed.table.emplace(rows);
+      else
+        placed.initial = part.whole ? rows : rows.clone();
+    }
+    of_shards[part.shard].push_back(std::move(placed));
+  }
+  return of_shards;
+}
+
 }  // namespace
 
 struct Training::Plan {
@@ -116,7 +175,9 @@ struct Training::Plan {
   ModelFragment fragment;
   std::optional<ModelFragment> evaluation;
   std::vector<std::string> variable_names;
-  std::vector<std::vector<ShardVariable>> shards;
+  std::vector<std::string> tables;
+  std::vector<std::vector<ShardVariable>> shards;  ///< until they are spawned
+  std::size_t shard_count = 0;
   std::uint64_t parameter_bytes = 0;
 };
 
@@ -136,32 +197,32 @@ Training::Training(const ModelFunction& model, Batches data, TrainingOptions opt
       data_(std::move(data)),
       plan_(std::make_unique<Plan>()) {
   check(options_);
-  check_policy(options_, options_.aggregation.policy);
+  check_policy(options_, options_.aggregation.policy, {});
   if (options_.deterministic) data_ = data_.in_order();
   check_memory(memory_bound());
   plan_->model = model(true);
   check_fit(plan_->model, data_, "training");
+  // Local steps and those to whom weights are published need all parameters; a graph that is
+  // cut over devices is fed what its variables have.
+  if (make_policy(options_.aggregation.policy)->local_steps() == 0 && !options_.publish.to &&
+      options_.devices == 1 && !host_.device)
+    plan_->tables = table_variables(plan_->model, options_.tables);
   const auto variables = plan_->model.graph->variables();
-  const auto shard_of =
-      place_variables(variables, static_cast<std::uint32_t>(options_.shards), options_.placement);
-  plan_->shards.resize(options_.shards);
-  for (std::size_t i = 0; i < variables.size(); ++i) {
-    auto initial = initial_value(variables[i], options_.seed);
-    plan_->parameter_bytes += initial.byte_size();
-    plan_->variable_names.push_back(variables[i].name());
-    plan_->shards[shard_of[i]].push_back(
-        {variables[i].name(), std::move(initial), variables[i].trainable()});
-  }
+  for (const auto& variable : variables) plan_->variable_names.push_back(variable.name());
+  plan_->shards = place_initial_values(variables, options_, plan_->tables, plan_->parameter_bytes);
   // A shard without variables would have no version to speak of.
   std::erase_if(plan_->shards, [](const auto& shard) { return shard.empty(); });
-  plan_->fragment = training_fragment(plan_->model, options_.gradient_norm);
+  plan_->shard_count = plan_->shards.size();
+  plan_->fragment = training_fragment(plan_->model, options_.gradient_norm, plan_->tables);
   check_placement(*plan_->fragment.spec.graph, options_.devices);
   if (options_.evaluation.data) {
     const auto evaluation = model(false);
     check_fit(evaluation, *options_.evaluation.data, "evaluation");
-    plan_->evaluation = evaluation_fragment(evaluation);
+    plan_->evaluation = evaluation_fragment(evaluation, plan_->tables);
     check_placement(*plan_->evaluation->spec.graph, options_.devices);
-    for (const auto& name : plan_->evaluation->variables)
+    auto read = plan_->evaluation->variables;
+    for (const auto& rows : plan_->evaluation->reads) read.push_back(rows.variable);
+    for (const auto& name : read)
       if (std::find(plan_->variable_names.begin(), plan_->variable_names.end(), name) ==
           plan_->variable_names.end())
         fail(Code::invalid_argument, "the evaluation model reads variable '", name,
@@ -178,7 +239,7 @@ std::uint64_t Training::memory_bound() const {
 }
 
 void Training::change_policy(const std::string& policy) {
-  check_policy(options_, policy);
+  check_policy(options_, policy, plan_->tables);
   const std::lock_guard guard(policy_mutex_);
   if (coordinator_)
     caf::anon_send(coordinator_, policy_atom_v, policy);
@@ -193,9 +254,10 @@ std::string Training::describe() const {
   out << data_.describe() << '\n'
       << "  -> " << o.replicas << (o.replicas == 1 ? " replica" : " replicas")
       << (o.replicas == 1 ? "" : ", " + o.aggregation.policy)
-      << (o.deterministic ? ", deterministic" : "") << " <-> " << plan_->shards.size()
-      << (plan_->shards.size() == 1 ? " shard" : " shards") << " with "
-      << plan_->variable_names.size() << " variables, "
+      << (o.deterministic ? ", deterministic" : "") << " <-> " << plan_->shard_count
+      << (plan_->shard_count == 1 ? " shard" : " shards") << " with "
+      << plan_->variable_names.size() << " variables"
+      << (plan_->tables.empty() ? "" : text(" (", plan_->tables.size(), " by rows)")) << ", "
       << in_mebibytes(static_cast<double>(plan_->parameter_bytes)) << ", " << o.optimizer
       << ", learning rate " << o.learning_rate << '\n'
       << describe_devices(*plan_->fragment.spec.graph, o.devices) << "threads: " << budget.inter_op
@@ -213,8 +275,10 @@ struct Casting {
   const TrainingOptions& options;
 };
 
-Coordinator spawn_coordinator(Casting c, std::size_t shards, const TrainingListener& listener) {
+Coordinator spawn_coordinator(Casting c, std::size_t shards, const std::vector<std::string>& tables,
+                              const TrainingListener& listener) {
   CoordinatorOptions o;
+  if (!tables.empty()) o.table = tables[0];
   o.aggregation = c.options.aggregation;
   o.shards = static_cast<std::uint32_t>(shards);
   o.replicas = static_cast<std::uint32_t>(c.options.replicas);
@@ -224,13 +288,14 @@ Coordinator spawn_coordinator(Casting c, std::size_t shards, const TrainingListe
   return c.troupe.spawn("coordinator", coordinator, o);
 }
 
-std::vector<Shard> spawn_shards(Casting c, const std::vector<std::vector<ShardVariable>>& variables,
-                                const Coordinator& coordinator, const SnapshotSink& sink) {
-  std::vector<Shard> shards;
+std::vector<ShardKeeperOptions::Kept> spawn_shards(
+    Casting c, std::vector<std::vector<ShardVariable>> variables, const Coordinator& coordinator,
+    const SnapshotSink& sink) {
+  std::vector<ShardKeeperOptions::Kept> shards;
   for (std::size_t i = 0; i < variables.size(); ++i) {
     ShardOptions o;
     o.index = static_cast<std::uint32_t>(i);
-    o.variables = variables[i];
+    o.variables = std::move(variables[i]);
     o.optimizer = c.options.optimizer;
     o.schedule = c.options.learning_rate;
     o.coordinator = coordinator;
@@ -238,10 +303,22 @@ std::vector<Shard> spawn_shards(Casting c, const std::vector<std::vector<ShardVa
     o.look_for_nan = c.options.aggregation.not_finite != NotFinite::ignore;
     o.average_decay = c.options.average_decay;
     o.snapshot_every = c.options.checkpoints.every;
-    shards.push_back(c.troupe.spawn(text("shard ", i), parameter_shard, o, sink));
-    c.troupe.observe(shards.back(), Role::shard);
+    const auto shard = c.troupe.spawn(text("shard ", i), parameter_shard, o, sink);
+    c.troupe.observe(shard, Role::shard);
+    shards.push_back({shard, std::move(o)});
   }
   return shards;
+}
+
+ShardKeeper spawn_keeper(Casting c, std::vector<ShardKeeperOptions::Kept> shards,
+                         const SnapshotSink& sink, const TrainingListener& listener) {
+  if (c.options.backup_shards == 0) return {};
+  ShardKeeperOptions o;
+  o.shards = std::move(shards);
+  o.backups = static_cast<std::uint32_t>(c.options.backup_shards);
+  o.sink = sink;
+  o.listener = listener;
+  return c.troupe.spawn("shard keeper", shard_keeper, o);
 }
 
 /// Puts a checkpoint into the shards; returns its step.
@@ -334,20 +411,24 @@ TrainingOutcome Training::run() {
     retention.keep_last = o.checkpoints.keep;
     CheckpointerOptions w;
     w.writer = std::make_shared<CheckpointWriter>(o.checkpoints.directory, retention);
-    w.shards = static_cast<std::uint32_t>(plan_->shards.size());
+    w.shards = static_cast<std::uint32_t>(plan_->shard_count);
     w.state = o.labels;
     w.listener = listener;
     writer = troupe.spawn<caf::detached>("checkpointer", checkpointer, w);
     troupe.observe(writer, Role::checkpointer);
   }
   std::unique_lock policy_lock(policy_mutex_);
-  coordinator_ = spawn_coordinator(casting, plan_->shards.size(), listener);
+  coordinator_ = spawn_coordinator(casting, plan_->shard_count, plan_->tables, listener);
   const auto whole_rounds =
       make_policy(o.aggregation.policy)->whole_rounds() && !o.aggregation.leave_out_late;
-  const auto shards = spawn_shards(casting, plan_->shards, coordinator_,
-                                   writer ? caf::actor_cast<SnapshotSink>(writer) : SnapshotSink());
+  const auto sink = writer ? caf::actor_cast<SnapshotSink>(writer) : SnapshotSink();
+  // Values that the plan still held would have to be copied by the first update.
+  auto kept = spawn_shards(casting, std::exchange(plan_->shards, {}), coordinator_, sink);
+  std::vector<Shard> shards;
+  for (const auto& one : kept) shards.push_back(one.shard);
   policy_lock.unlock();
   if (begin) c.first_step = restore(casting, shards, *begin);
+  const auto keeper = spawn_keeper(casting, std::move(kept), sink, listener);
 
   const auto seed = mix(o.seed ^ mix(c.first_step));
   const auto pipeline =
@@ -371,6 +452,7 @@ TrainingOutcome Training::run() {
     r.batches = batches;
     r.device = devices.of_replica(i, *r.fragment.spec.graph);
     r.shards = shards;
+    r.keeper = keeper;
     r.listener = listener;
     r.seed = seed;
     r.optimizer = o.optimizer;
@@ -393,6 +475,7 @@ TrainingOutcome Training::run() {
     e.batch = o.evaluation.data->rows();
     e.device = devices.of_replica(0, *e.fragment.spec.graph);
     e.shards = shards;
+    e.keeper = keeper;
     e.averages = o.average_decay > 0;
     c.evaluator = troupe.spawn("evaluator", evaluator, e);
     c.evaluation_decoders = set.decoders;
@@ -418,7 +501,11 @@ TrainingOutcome Training::run() {
   c.coordinator = coordinator_;
   // All but the conductor: an actor that holds itself would never end.
   c.watched = troupe.members();
-  std::erase_if(c.watched, [](const auto& member) { return member.first == "conductor"; });
+  std::erase_if(c.watched, [&](const auto& member) {
+    return member.first == "conductor" ||
+           (keeper && member.first.rfind("shard ", 0) == 0 && member.first != "shard keeper");
+  });
+  c.keeper = keeper;
   c.examples = pipeline.queue;
   c.checkpointer = writer;
   c.names = plan_->fragment.values;

@@ -14,6 +14,7 @@
 #include "troupe/actors/explain/explanation.h"
 #include "troupe/actors/parameters/placement.h"
 #include "troupe/actors/pipeline/pipeline.h"
+#include "troupe/actors/training/fragments.h"
 #include "troupe/actors/training/model.h"
 #include "troupe/actors/training/progress.h"
 #include "troupe/actors/training/publisher.h"
@@ -51,6 +52,14 @@ struct TrainingOptions {
   AggregationOptions aggregation;
   bool deterministic = false;  ///< the same bits at every run: ordered data, ordered sums
   VariablePlacement placement = VariablePlacement::by_bytes;
+  /// Variables of more bytes are cut by rows over the shards; 0 for none.
+  std::uint64_t max_shard_bytes = 0;
+  /// Variables of which the model only reads rows (embeddings) are pulled and pushed by rows,
+  /// so that a step costs as much as its batch, whatever their size.
+  TableOptions tables;
+  /// Copies of each shard, one of which takes its place when it dies: nothing that a replica
+  /// was told is lost.
+  int backup_shards = 0;
   /// Moving average of all weights, which evaluations then measure; 0 for none. After n
   /// updates the decay is (1 + n) / (10 + n) at most.
   double average_decay = 0;

@@ -6,6 +6,7 @@
 
 #include "troupe/ops/dispatch.h"
 #include "troupe/ops/optim/call_text.h"
+#include "troupe/ops/optim/summed_rows.h"
 #include "troupe/ops/optim/writable.h"
 #include "troupe/ops/simd/optimizer.h"
 
@@ -126,55 +127,6 @@ class Step {
   T epsilon_ = 0;
 };
 
-/// The rows of a sparse gradient in the order of their index, so that those of
-/// one index stand together.
-struct SortedRows {
-  struct Entry {
-    std::int64_t index;
-    std::int64_t position;
-  };
-  std::vector<Entry> entries;
-  std::vector<std::size_t> firsts;  // of each index, and one past the last entry
-
-  SortedRows(const Tensor& indices, std::int64_t limit) {
-    for (std::int64_t i = 0; i < indices.size(); ++i) {
-      const auto index = indices.dtype() == DType::int32
-                             ? indices.read<std::int32_t>()[static_cast<std::size_t>(i)]
-                             : indices.read<std::int64_t>()[static_cast<std::size_t>(i)];
-      if (index < 0 || index >= limit)
-        fail(Code::invalid_argument, "sparse gradient: index ", index, " at [", i,
-             "] is outside [0, ", limit, ")");
-      entries.push_back({index, i});
-    }
-    std::ranges::sort(entries, [](const Entry& a, const Entry& b) {
-      return a.index != b.index ? a.index < b.index : a.position < b.position;
-    });
-    for (std::size_t i = 0; i < entries.size(); ++i)
-      if (i == 0 || entries[i].index != entries[i - 1].index) firsts.push_back(i);
-    firsts.push_back(entries.size());
-  }
-
-  std::int64_t count() const { return static_cast<std::int64_t>(firsts.size()) - 1; }
-  std::int64_t index(std::int64_t unique) const {
-    return entries[firsts[static_cast<std::size_t>(unique)]].index;
-  }
-
-  /// The sum of all rows of one index; `scratch` holds it when there are several.
-  template <class T>
-  const T* sum(std::int64_t unique, const T* rows, std::int64_t width, T* scratch) const {
-    const auto first = firsts[static_cast<std::size_t>(unique)];
-    const auto last = firsts[static_cast<std::size_t>(unique) + 1];
-    const auto* row = rows + entries[first].position * width;
-    if (last - first == 1) return row;
-    std::copy_n(row, width, scratch);
-    for (auto i = first + 1; i < last; ++i) {
-      row = rows + entries[i].position * width;
-      for (std::int64_t k = 0; k < width; ++k) scratch[k] += row[k];
-    }
-    return scratch;
-  }
-};
-
 constexpr double kCyclesPerValue = 3;  // bound by memory, not by arithmetic
 
 }  // namespace
@@ -275,44 +227,64 @@ void Optimizer::apply_sparse(Tensor& value, TensorList& slots, const Tensor& ind
   expect_fitting(value, slots);
   if (value.shape().rank() == 0)
     fail(Code::invalid_argument, "a scalar has no rows: its gradient cannot be sparse");
-  if ((indices.dtype() != DType::int32 && indices.dtype() != DType::int64) ||
-      indices.shape().rank() != 1)
-    fail(Code::invalid_argument, "the indices of a sparse gradient are ", indices.dtype(), ' ',
-         indices.shape(), ", but must be int32 or int64 [count]");
   const auto wanted = value.shape().without_first().with_first(indices.size());
   if (rows.dtype() != value.dtype() || !(rows.shape() == wanted))
     fail(Code::invalid_argument, "the rows of the sparse gradient are ", rows.dtype(), ' ',
          rows.shape(), ", but ", indices.size(), " indices into ", value.dtype(), ' ',
          value.shape(), " need ", wanted);
-  const SortedRows sorted(indices, value.shape()[0]);
-  const auto width = value.shape().without_first().volume();
+  const auto summed = sum_rows(indices, rows, value.shape()[0]);
+  const auto width = static_cast<std::size_t>(value.shape().without_first().volume());
+  if (changes_absent_rows()) {
+    Tensor gradient(value.dtype(), value.shape());
+    const auto row = width * size_of(value.dtype());
+    auto* to = gradient.mutable_data();
+    for (std::size_t i = 0; i < summed.indices.size(); ++i)
+      std::copy_n(summed.rows.data() + i * row, row,
+                  to + static_cast<std::size_t>(summed.indices[i]) * row);
+    return apply(value, slots, gradient, learning_rate, step, intra);
+  }
+  // Only some rows are written, so what is shared has to be cloned as a whole.
+  const auto row = width * size_of(value.dtype());
+  auto* values = value.mutable_data();
+  std::array<std::byte*, 2> of_slots{};
+  for (std::size_t s = 0; s < slots.size(); ++s) of_slots[s] = slots[s].mutable_data();
+  std::vector<RowPlace> places;
+  places.reserve(summed.indices.size());
+  for (const auto index : summed.indices) {
+    const auto offset = static_cast<std::size_t>(index) * row;
+    auto& place = places.emplace_back();
+    place.value = values + offset;
+    for (std::size_t s = 0; s < slots.size(); ++s) place.slots[s] = of_slots[s] + offset;
+  }
+  apply_rows(places, summed.rows, learning_rate, step, intra);
+}
 
-  dispatch_floating(value.dtype(), config_.kind, [&]<class T>() {
-    const T* from = rows.read<T>().data();
-    if (config_.kind == "adam" && config_.values.at("lazy") == 0) {
-      Tensor gradient(value.dtype(), value.shape());
-      const auto all = gradient.write<T>();
-      for (std::int64_t i = 0; i < sorted.count(); ++i) {
-        T* to = all.data() + sorted.index(i) * width;
-        const T* sum = sorted.sum(i, from, width, to);
-        if (sum != to) std::copy_n(sum, width, to);
-      }
-      return apply(value, slots, gradient, learning_rate, step, intra);
-    }
+bool Optimizer::changes_absent_rows() const {
+  return config_.kind == "adam" && config_.values.at("lazy") == 0;
+}
+
+void Optimizer::apply_rows(std::span<const RowPlace> places, const Tensor& rows,
+                           double learning_rate, std::int64_t step, IntraOp& intra) const {
+  const auto count = static_cast<std::int64_t>(places.size());
+  if (rows.shape().rank() == 0 || rows.shape()[0] != count)
+    fail(Code::invalid_argument, "the gradient has shape ", rows.shape(), ", but there are ", count,
+         " rows");
+  const auto width = rows.shape().without_first().volume();
+  dispatch_floating(rows.dtype(), config_.kind, [&]<class T>() {
     const Step<T> rule(config_, learning_rate, step);
-    // Only some rows are written, so what is shared has to be cloned as a whole.
-    const auto in_place = [](Tensor& tensor) {
-      T* data = tensor.write<T>().data();
-      return simd::InOut<T>{data, data};
+    const T* gradients = rows.read<T>().data();
+    const auto in_place = [](std::byte* data) {
+      auto* values = reinterpret_cast<T*>(data);
+      return simd::InOut<T>{values, values};
     };
-    Place<T> place{in_place(value), {}};
-    for (std::size_t i = 0; i < slots.size(); ++i) place.slots[i] = in_place(slots[i]);
     const auto cost = 50 + kCyclesPerValue * static_cast<double>(width);
-    intra.parallel_for(sorted.count(), cost, [&](auto begin, auto end) {
-      std::vector<T> scratch(static_cast<std::size_t>(width));
-      for (auto i = begin; i < end; ++i)
-        rule.run(width, place.at(sorted.index(i) * width),
-                 sorted.sum(i, from, width, scratch.data()));
+    intra.parallel_for(count, cost, [&](auto begin, auto end) {
+      for (auto i = begin; i < end; ++i) {
+        const auto& place = places[static_cast<std::size_t>(i)];
+        rule.run(width,
+                 {in_place(place.value), {in_place(place.slots[0]), in_place(place.slots[1])}},
+                 gradients + i * width);
+      }
     });
   });
 }

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <iosfwd>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,6 +51,12 @@ OptimizerConfig rmsprop(double decay = 0.9, double momentum = 0, double epsilon 
 
 }  // namespace optim
 
+/// Where one row of a value and those of its slots stand.
+struct RowPlace {
+  std::byte* value = nullptr;
+  std::array<std::byte*, 2> slots = {};  ///< as many as the rule has
+};
+
 /// The rule at work, on the values of one variable at a time: float32 or
 /// float64. Holds no state; what a rule remembers of a variable are its slots.
 class Optimizer {
@@ -82,6 +91,16 @@ class Optimizer {
   /// Throws invalid_argument, naming index and position, for one outside [0, n).
   void apply_sparse(Tensor& value, TensorList& slots, const Tensor& indices, const Tensor& rows,
                     double learning_rate, std::int64_t step, IntraOp& intra = serial()) const;
+
+  /// Whether a sparse gradient changes rows that it does not have: adam without `lazy`.
+  bool changes_absent_rows() const;
+
+  /// One step on rows wherever they stand, each once. Rows that are not here are not
+  /// changed, whatever the rule.
+  ///
+  ///   rows   [places, ...]   float32 or float64; the gradients
+  void apply_rows(std::span<const RowPlace> places, const Tensor& rows, double learning_rate,
+                  std::int64_t step, IntraOp& intra = serial()) const;
 
  private:
   void expect_fitting(const Tensor& value, const TensorList& slots) const;

@@ -33,6 +33,7 @@ Replica::behavior_type fake_replica(Replica::pointer self, std::shared_ptr<Scrip
         return caf::ok_atom_v;
       },
       [](give_up_atom, Version) {},
+      [](redirect_atom, std::uint32_t, const Shard&) {},
       [](status_atom) { return StageStatus{}; },
       // The test's way to end the replica, from inside the actor.
       [=](output_atom, std::uint64_t, std::uint32_t, const Tensor&) {
@@ -47,6 +48,11 @@ Replica::behavior_type fake_replica(Replica::pointer self, std::shared_ptr<Scrip
 Shard::behavior_type fake_shard(Shard::pointer) {
   return {
       [](pull_atom, Version) { return Parameters{}; },
+      [](pull_atom, const RowPull&) { return PulledRows{}; },
+      [](mirror_atom, const ShardCopy&) { return caf::ok_atom_v; },
+      [](log_atom, const ShardEntry&) { return caf::ok_atom_v; },
+      [](mirror_atom, const std::vector<ShardMirror>&) {},
+      [](promote_atom) {},
       [](push_atom, const GradientPart&) {},
       [](commit_atom, const GradientCommit&) { return ApplyResult{}; },
       [](join_atom, std::uint32_t) { return ApplyResult{}; },

@@ -302,6 +302,11 @@ Shard::behavior_type strict_shard(Shard::pointer, std::shared_ptr<std::vector<do
   const auto commits = std::make_shared<int>(0);
   return {
       [](pull_atom, Version) { return Parameters{}; },
+      [](pull_atom, const RowPull&) { return PulledRows{}; },
+      [](mirror_atom, const ShardCopy&) { return caf::ok_atom_v; },
+      [](log_atom, const ShardEntry&) { return caf::ok_atom_v; },
+      [](mirror_atom, const std::vector<ShardMirror>&) {},
+      [](promote_atom) {},
       [=](push_atom, const GradientPart& part) { pushed->push_back(part.values.item()); },
       [=](commit_atom, const GradientCommit&) {
         ApplyResult result;

@@ -141,6 +141,17 @@ TEST_F(AnEmbedding, GoesOnWithAnotherNumberOfShards) {
                         Checkpoint::open(path("on-1")).read("embedding")));
 }
 
+TEST_F(AnEmbedding, LearnsTheSameBitsWithCopiesOfShards) {
+  auto o = options();
+  o.replicas = 2;
+  o.shards = 2;
+  o.evaluation.data = data(1);
+  const auto alone = train(by_rows(o));
+  o.backup_shards = 1;
+  expect_same(alone, train(by_rows(o)));
+  EXPECT_EQ(outcome.steps, 30u);
+}
+
 TEST_F(AnEmbedding, LearnsWithPoliciesWhoseReplicasDoNotWait) {
   for (const auto* policy : {"async", "ssp:1"}) {
     auto o = options();

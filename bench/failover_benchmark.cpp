@@ -32,8 +32,8 @@ Model network() {
   m.graph = std::make_shared<Graph>();
   const auto x = placeholder(*m.graph, "x", DType::float32, {-1, 256});
   const auto y = placeholder(*m.graph, "y", DType::float32, {-1, 8});
-  auto hidden = nn::dense(x, 512, {.name = "first", .activation = tanh});
-  hidden = nn::dense(hidden, 512, {.name = "second", .activation = tanh});
+  auto hidden = nn::dense(x, 512, {.name = "first", .activation = relu});
+  hidden = nn::dense(hidden, 512, {.name = "second", .activation = relu});
   m.inputs = {x, y};
   m.loss = nn::mean_squared_error(nn::dense(hidden, 8, {.name = "last"}), y);
   return m;

@@ -41,7 +41,10 @@ using Client = caf::stateful_actor<ClientState>;
 
 void next_step(Client* self, const Shard& shard, const std::shared_ptr<const Work>& work) {
   auto& s = self->state;
-  if (s.step == work->steps) return s.promise.deliver(s.times);
+  if (s.step == work->steps) {
+    s.promise.deliver(s.times);
+    return;
+  }
   ++s.step;
   s.begun = Clock::now();
   const auto& ids = work->ids[s.step % work->ids.size()];

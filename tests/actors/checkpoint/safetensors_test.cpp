@@ -54,7 +54,8 @@ TEST_F(Safetensors, GivesBackWhatWasWritten) {
   const SafetensorsFile file(path);
   EXPECT_EQ(file.metadata(), (Metadata{{"step", "7"}}));
   EXPECT_EQ(file.entries().size(), written.size());
-  for (const auto& [name, value] : written) EXPECT_TRUE(same_bits(file.read(name), value)) << name;
+  for (const auto& one : written)
+    EXPECT_TRUE(same_bits(file.read(one.name), one.value)) << one.name;
 }
 
 TEST_F(Safetensors, ReadsWhatPythonWrites) {

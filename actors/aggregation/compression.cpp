@@ -113,15 +113,14 @@ std::string to_string(const Compression& compression) {
   return "?";
 }
 
-GradientCompressor::GradientCompressor(Compression compression, std::size_t parts)
-    : compression_(compression), left_(parts), next_(parts) {
+GradientCompressor::GradientCompressor(Compression compression) : compression_(compression) {
   if (compression.kind == CompressionKind::top_k &&
       !(compression.keep > 0 && compression.keep <= 1))
     fail(Code::invalid_argument, "topk keeps a part of the values in (0, 1], not ",
          compression.keep);
 }
 
-CompressedGradient GradientCompressor::compress(std::size_t part, const Tensor& gradient) {
+CompressedGradient GradientCompressor::compress(const std::string& part, const Tensor& gradient) {
   switch (compression_.kind) {
     case CompressionKind::none:
       return {gradient, {}};
@@ -135,7 +134,7 @@ CompressedGradient GradientCompressor::compress(std::size_t part, const Tensor& 
   return {};
 }
 
-CompressedGradient GradientCompressor::largest(std::size_t part, const Tensor& gradient) {
+CompressedGradient GradientCompressor::largest(const std::string& part, const Tensor& gradient) {
   const auto size = gradient.size();
   if (size == 0) return {gradient, {}};
   const auto count = std::clamp<std::int64_t>(
@@ -144,8 +143,9 @@ CompressedGradient GradientCompressor::largest(std::size_t part, const Tensor& g
   dispatch_floating(gradient.dtype(), "gradient", [&]<class T>() {
     auto all = gradient.clone();
     auto values = all.write<T>();
-    if (left_.at(part).size() == size) {
-      const auto before = left_[part].read<T>();
+    const auto left = left_.find(part);
+    if (left != left_.end() && left->second.size() == size) {
+      const auto before = left->second.read<T>();
       for (std::size_t i = 0; i < values.size(); ++i) values[i] += before[i];
     }
     const auto places = largest_places<T>(values, static_cast<std::size_t>(count));
@@ -163,10 +163,9 @@ CompressedGradient GradientCompressor::largest(std::size_t part, const Tensor& g
 }
 
 void GradientCompressor::settle(bool applied) {
-  for (std::size_t part = 0; part < next_.size(); ++part) {
-    if (applied && next_[part].size() > 0) left_[part] = std::move(next_[part]);
-    next_[part] = Tensor();
-  }
+  if (applied)
+    for (auto& [part, left] : next_) left_[part] = std::move(left);
+  next_.clear();
 }
 
 Tensor decompressed(const CompressedGradient& gradient, DType type, const Shape& shape) {

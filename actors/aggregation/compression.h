@@ -1,9 +1,8 @@
 #pragma once
 
-#include <cstddef>
+#include <map>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "troupe/ops/tensor.h"
 
@@ -36,20 +35,22 @@ struct CompressedGradient {
 /// Seide et al. 2014 and Stich et al. 2018. For float32 and float64.
 class GradientCompressor {
  public:
-  /// For so many gradients in a set.
-  GradientCompressor(Compression compression, std::size_t parts);
+  explicit GradientCompressor(Compression compression = {});
 
-  /// Values that are not finite are always sent, so that whoever gets them can complain.
-  CompressedGradient compress(std::size_t part, const Tensor& gradient);
+  bool on() const { return compression_.kind != CompressionKind::none; }
+  /// `part` tells the gradients of a set apart: what is left of one is for the next one of
+  /// that name. Values that are not finite are always sent, so that whoever gets them can
+  /// complain.
+  CompressedGradient compress(const std::string& part, const Tensor& gradient);
   /// What became of the set: when it was refused, nothing of it counts as sent.
   void settle(bool applied);
 
  private:
-  CompressedGradient largest(std::size_t part, const Tensor& gradient);
+  CompressedGradient largest(const std::string& part, const Tensor& gradient);
 
   Compression compression_;
-  std::vector<Tensor> left_;  // of gradients before, by part
-  std::vector<Tensor> next_;  // the same, once the set in hand is applied
+  std::map<std::string, Tensor> left_;  // of gradients before, by part
+  std::map<std::string, Tensor> next_;  // the same, once the set in hand is applied
 };
 
 /// The gradient of a variable of that type and shape. Throws invalid_argument when it

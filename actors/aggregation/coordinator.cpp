@@ -122,7 +122,8 @@ void take_norm(Self self, const CoordinatorOptions& options, std::uint32_t shard
   s.norms[shard] = sum;
   if (s.norms.size() < options.shards) return;
   double total = 0;
-  for (const auto& [index, norm] : s.norms) total += norm;  // in a fixed order
+  for (const auto& [index, norm] : s.norms)  // in a fixed order
+    total = options.all_reduce ? norm : total + norm;
   s.norms.clear();
   s.awaits_norms = false;
   const auto norm = std::sqrt(total);
@@ -162,6 +163,10 @@ void note_carried_out(CoordinatorState& s, const CoordinatorOptions& options, st
 
 // ---- replicas and their sets -----------------------------------------------------------------
 
+std::size_t shards_of_a_replica(const CoordinatorOptions& options) {
+  return options.all_reduce ? 1 : options.shards;
+}
+
 /// What has not come everywhere will not come any more.
 void forget_arriving(CoordinatorState& s, std::uint32_t replica) {
   s.whole.erase(replica);
@@ -200,7 +205,7 @@ void join(Self self, const CoordinatorOptions& options, std::uint32_t shard, std
     self->monitor(handle);
   }
   joining.shards.insert(shard);
-  if (joining.shards.size() < options.shards) return;
+  if (joining.shards.size() < shards_of_a_replica(options)) return;
   s.joining.erase(replica);
   const auto before = s.replicas.find(replica);
   if (before != s.replicas.end()) {
@@ -250,7 +255,7 @@ void take_report(Self self, const CoordinatorOptions& options, const SetReport& 
       (complains && report.shard < arriving.worst.shard))
     arriving.worst = report;
   arriving.shards.insert(report.shard);
-  if (arriving.shards.size() < options.shards) return;
+  if (arriving.shards.size() < shards_of_a_replica(options)) return;
   const auto whole = s.arriving.extract(key).mapped().worst;
   s.whole[commit.replica] = commit.step;
   take_whole_set(self, options, whole);

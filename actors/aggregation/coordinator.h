@@ -18,6 +18,9 @@ namespace troupe {
 struct CoordinatorOptions {
   AggregationOptions aggregation;
   std::uint32_t shards = 1;
+  /// Each replica has one shard of its own, which has all parameters: a set is whole once
+  /// it is there, and all shards tell the same norm.
+  bool all_reduce = false;
   std::uint32_t replicas = 1;   ///< that the run begins with
   std::uint64_t max_steps = 0;  ///< updates, those before included; 0 for no end
   bool deterministic = false;

@@ -159,7 +159,9 @@ void push(ShardState& state, GradientPart& part) {
   auto& m = found->second;
   if (part.step <= m.last_step) return;  // repeated
   auto& set = m.sets[part.step];
-  if (!set.commit) set.parts.push_back(std::move(part));
+  if (set.commit) return;
+  state.store->decompress(part);
+  set.parts.push_back(std::move(part));
 }
 
 void report_set(Self self, const ShardOptions& options, const GradientCommit& request,
@@ -317,9 +319,11 @@ std::optional<ShardState::Set> take_set(ShardState& state, std::uint32_t replica
   return std::move(set.mapped());
 }
 
-std::vector<GradientSet> take_sets(ShardState& state, const RoundDecision& decision) {
+std::vector<GradientSet> take_sets(ShardState& state, const ShardOptions& options,
+                                   const RoundDecision& decision) {
   std::vector<GradientSet> sets;
   for (const auto& chosen : decision.members) {
+    if (options.reducer && chosen.replica != options.index) continue;  // it is at its own shard
     auto set = take_set(state, chosen.replica, chosen.step);
     if (!set || !set->commit)
       fail(Code::internal, state.title, ": the set of replica ", chosen.replica, ", step ",
@@ -388,6 +392,9 @@ void release(ShardState& state, std::uint32_t replica) {
   });
 }
 
+void decide(Self self, const ShardOptions& options, const SnapshotSink& sink, RoundDecision& given);
+void tell_norm(Self self, const ShardOptions& options);
+
 /// The update is made, or failed, or there was none.
 void finish(Self self, const ShardOptions& options, const SnapshotSink& sink, Version before) {
   auto& state = self->state;
@@ -421,6 +428,43 @@ void finish(Self self, const ShardOptions& options, const SnapshotSink& sink, Ve
   state.decisions = std::max(state.decisions, decision.number);
   for (const auto replica : decision.released) release(state, replica);
   if (!state.next_mirrors.empty()) mirror(self, options, std::exchange(state.next_mirrors, {}));
+  if (state.later.empty()) return;
+  auto next = std::move(state.later.front());
+  state.later.pop_front();
+  decide(self, options, sink, next);
+}
+
+void apply_combined(Self self, const ShardOptions& options, const SnapshotSink& sink,
+                    double factor);
+
+/// Adds up gradients with the shards of the other replicas, and goes on then.
+void reduce(Self self, const ShardOptions& options, const SnapshotSink& sink,
+            const std::vector<GradientSet>& sets) {
+  auto& state = self->state;
+  const auto& decision = *state.decision;
+  const double share = sets.empty() ? 0 : sets[0].share;
+  auto brought = reduction_of(state.combined, share, options.parts, *state.store);
+  self->request(options.reducer, caf::infinite, run_atom_v, decision.number, std::move(brought))
+      .then(
+          [self, options, sink](const Reduction& all) {
+            auto& state = self->state;
+            const auto& decision = *state.decision;
+            try {
+              state.combined = gradients_of(all, options.parts, *state.store, decision.updates);
+              state.norm =
+                  decision.clip_norm > 0 ? state.combined.squared_norm(threads(options)) : 0;
+            } catch (...) {
+              state.failure = current_failure();
+            }
+            if (decision.clip_norm > 0)
+              tell_norm(self, options);
+            else
+              apply_combined(self, options, sink, 1);
+          },
+          [self, options, sink](const caf::error& error) {
+            self->state.failure = error;
+            apply_combined(self, options, sink, 1);
+          });
 }
 
 void tell_norm(Self self, const ShardOptions& options) {
@@ -436,6 +480,10 @@ void decide(Self self, const ShardOptions& options, const SnapshotSink& sink,
   auto& state = self->state;
   const bool again = given.number > 0 && given.number <= state.decisions;
   if (again) return;
+  if (state.decision && options.reducer) {  // it is not over yet
+    if (given.number > state.decision->number) state.later.push_back(std::move(given));
+    return;
+  }
   if (state.decision) return tell_norm(self, options);  // this one is told again
   log(self, [&] {
     ShardEntry entry;
@@ -451,7 +499,14 @@ void decide(Self self, const ShardOptions& options, const SnapshotSink& sink,
   for (const auto& refusal : decision.refused) refuse(state, refusal);
   state.norm = 0;
   try {
-    const auto sets = take_sets(state, decision);
+    const auto sets = take_sets(state, options, decision);
+    if (options.reducer && decision.updates > 0) {
+      if (!sets.empty())
+        state.combined = state.store->combine(sets, *state.policy, threads(options));
+      reduce(self, options, sink, sets);
+      state.busy += Clock::now() - begun;
+      return;
+    }
     if (waits) {
       state.combined = state.store->combine(sets, *state.policy, threads(options));
       state.combined.updates = decision.updates;
@@ -472,14 +527,19 @@ void decide(Self self, const ShardOptions& options, const SnapshotSink& sink,
 
 /// The other half: the norm of all shards together is known.
 void apply_scaled(Self self, const ShardOptions& options, const SnapshotSink& sink, double factor) {
-  auto& state = self->state;
-  if (!state.decision) return;
+  if (!self->state.decision) return;
   log(self, [&] {
     ShardEntry entry;
     entry.kind = ShardEntryKind::norm;
     entry.factor = factor;
     return entry;
   });
+  apply_combined(self, options, sink, factor);
+}
+
+void apply_combined(Self self, const ShardOptions& options, const SnapshotSink& sink,
+                    double factor) {
+  auto& state = self->state;
   const auto begun = Clock::now();
   const auto before = state.store->version();
   try {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <caf/typed_response_promise.hpp>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -9,7 +10,8 @@
 
 #include "troupe/actors/parameters/held_effects.h"
 #include "troupe/actors/parameters/parameter_store.h"
-#include "troupe/messages/protocol.h"
+#include "troupe/actors/parameters/reduced_gradients.h"
+#include "troupe/messages/all_reduce.h"
 
 namespace troupe {
 
@@ -28,6 +30,10 @@ struct ShardOptions {
   std::uint64_t snapshot_every = 0;  ///< versions between snapshots for the sink; 0 for none
   std::shared_ptr<IntraOp> threads;  ///< for large updates; empty for the actor's own thread only
   bool mirror = false;  ///< begins as a copy of another one, and waits for what that has
+  /// With one, this is the shard of replica `index` alone, and has all variables: gradients
+  /// are added up with those of the other replicas' shards before they are applied.
+  Reducer reducer = {};
+  std::vector<ReducedPart> parts = {};  ///< what a replica pushes; the same at all shards
 };
 
 struct ShardState {
@@ -57,6 +63,7 @@ struct ShardState {
   std::map<std::uint32_t, Member> members;  ///< by replica
   std::optional<RoundDecision> decision;    ///< that waits for the norm of all shards
   CombinedGradients combined;               ///< of it
+  std::deque<RoundDecision> later;          ///< that came while gradients are being added up
   caf::error failure;                       ///< of it
   Instructions instructions;
   double norm = 0;              ///< of it

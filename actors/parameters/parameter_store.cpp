@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "troupe/actors/aggregation/builtin_policies.h"
+#include "troupe/actors/aggregation/compression.h"
 #include "troupe/actors/aggregation/weighted_sum.h"
 #include "troupe/ops/optim/ema.h"
 #include "troupe/ops/optim/summed_rows.h"
@@ -223,6 +224,34 @@ WantedRows ParameterStore::those_here(const WantedRows& wanted) const {
   return {wanted.variable, tensor_of(ids)};
 }
 
+std::size_t ParameterStore::position(const std::string& variable) const {
+  const auto found = index_.find(variable);
+  if (found == index_.end())
+    fail(Code::invalid_argument, name_, ": there is no variable '", variable, "' here");
+  return found->second;
+}
+
+namespace {
+
+bool is_compressed(const GradientPart& part) {
+  const auto dtype = part.values.dtype();
+  return part.kind == PartKind::gradient &&
+         (part.indices.size() > 0 || dtype == DType::bfloat16 || dtype == DType::float16);
+}
+
+}  // namespace
+
+void ParameterStore::decompress(GradientPart& part) const {
+  const auto found = index_.find(part.variable);
+  if (!is_compressed(part) || found == index_.end()) return;
+  const auto& entry = entries_[found->second];
+  try {
+    part.values = decompressed({part.values, part.indices}, entry.dtype(), entry.shape());
+    part.indices = Tensor();
+  } catch (const Error&) {
+  }
+}
+
 void ParameterStore::check(const GradientPart& part) const {
   const auto where = text(name_, ": replica ", part.replica, ", step ", part.step);
   const auto found = index_.find(part.variable);
@@ -238,6 +267,13 @@ void ParameterStore::check(const GradientPart& part) const {
     if (entry.slots.empty() || std::find(slots.begin(), slots.end(), part.slot) == slots.end())
       fail(Code::invalid_argument, where, ": variable '", part.variable, "' has no slot '",
            part.slot, "'");
+  }
+  if (is_compressed(part)) {
+    try {
+      (void)decompressed({part.values, part.indices}, entry.dtype(), shape);
+    } catch (const Error& error) {
+      throw error.within(text(where, ": variable '", part.variable, "'"));
+    }
   }
   if (part.values.dtype() != entry.dtype())
     fail(Code::invalid_argument, where, ": variable '", part.variable, "' is ", entry.dtype(),

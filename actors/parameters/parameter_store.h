@@ -70,6 +70,12 @@ class ParameterStore {
   Version version() const { return version_; }
   std::uint64_t bytes() const;
   bool has(const std::string& variable) const { return index_.count(variable) > 0; }
+  std::size_t variables() const { return entries_.size(); }
+  /// Its place among the variables. Throws invalid_argument for one that is not here.
+  std::size_t position(const std::string& variable) const;
+  TensorSpec spec(std::size_t position) const {
+    return {entries_.at(position).dtype(), entries_.at(position).shape()};
+  }
 
   /// All values but those of tables, in the order of the variables; without names when
   /// `with_names` is false. With `with_slots` also the optimizer's slots; with `averages`
@@ -81,6 +87,9 @@ class ParameterStore {
   /// Of those rows the ones that are in this store.
   WantedRows those_here(const WantedRows& wanted) const;
 
+  /// A gradient that came compressed (Compression) as it was before. Leaves what is none,
+  /// and what cannot be one, which check() then complains about.
+  void decompress(GradientPart& part) const;
   /// Throws invalid_argument, naming variable and replica, when a part does not
   /// fit: unknown variable, other dtype or shape.
   void check(const GradientPart& part) const;

@@ -6,14 +6,17 @@
 #include <limits>
 #include <set>
 
+#include "troupe/actors/aggregation/compression.h"
 #include "troupe/actors/aggregation/policy_catalog.h"
 #include "troupe/actors/aggregation/rounds.h"
+#include "troupe/actors/allreduce/reduction.h"
 #include "troupe/actors/ensemble/combiner.h"
 #include "troupe/actors/pipeline/pipeline_file.h"
 #include "troupe/actors/pipeline/pipeline_of.h"
 #include "troupe/actors/topology/file_words.h"
 #include "troupe/actors/topology/model_file.h"
 #include "troupe/messages/proto/topology.pb.h"
+#include "troupe/ops/autocast.h"
 
 namespace troupe {
 namespace {
@@ -144,6 +147,16 @@ class FileReader {
     count("replicas", file_->has_replicas(), file_->replicas(), o.replicas);
     count("shards", file_->has_shards(), file_->shards(), o.shards);
     o.deterministic = file_->deterministic();
+    if (!file_->precision().empty())
+      field(file_, "precision", [&] {
+        o.precision = parse_dtype(file_->precision());
+        const AutocastScope known(o.precision);
+      });
+    if (file_->has_loss_scale())
+      field(file_, "loss_scale", [&] {
+        o.loss_scale.initial = file_->loss_scale();
+        LossScale{o.loss_scale};
+      });
     if (!file_->placement().empty())
       field(file_, "placement",
             [&] { o.placement = parse_variable_placement(file_->placement()); });
@@ -207,6 +220,11 @@ class FileReader {
       to.round_deadline =
           milliseconds(in_range(a, "round_deadline", a->round_deadline(), 0.0, kMostSeconds));
     });
+    if (!a->compression().empty())
+      field(a, "compression",
+            [&] { to.compression = to_string(Compression::parse(a->compression())); });
+    if (!a->all_reduce().empty() && a->all_reduce() != "none")
+      field(a, "all_reduce", [&] { to.all_reduce = to_string(parse_all_reduce(a->all_reduce())); });
     to.leave_out_late = a->leave_out_late();
     if (to.leave_out_late && o.deterministic)
       refuse(a.place("leave_out_late"),

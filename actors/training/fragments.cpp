@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 
+#include "troupe/ops/elementwise.h"
 #include "troupe/ops/error.h"
 #include "troupe/ops/gradient.h"
 #include "troupe/ops/op.h"
@@ -181,8 +182,18 @@ std::vector<double> CombinedValues::values() const {
   return values;
 }
 
+namespace {
+
+/// The gradient divided by what the loss was multiplied with.
+Gradient unscaled(Gradient gradient, Output scale) {
+  if (gradient) gradient.values = div(gradient.values, cast(scale, gradient.values.dtype()));
+  return gradient;
+}
+
+}  // namespace
+
 ModelFragment training_fragment(const Model& model, bool gradient_norm,
-                                const std::vector<std::string>& tables) {
+                                const std::vector<std::string>& tables, bool scale_loss) {
   validate(model);
   auto& graph = *model.graph;
   OutputList trainable;
@@ -192,7 +203,15 @@ ModelFragment training_fragment(const Model& model, bool gradient_norm,
       trainable.push_back(variable.read());
       names.push_back(variable.name());
     }
-  const auto found = gradients(model.loss, trainable);
+  std::optional<Output> scale;
+  GradientList found;
+  if (scale_loss) {
+    scale = placeholder(graph, "loss_scale", model.loss.dtype(), {});
+    for (const auto& gradient : gradients(mul(model.loss, *scale), trainable))
+      found.push_back(unscaled(gradient, *scale));
+  } else {
+    found = gradients(model.loss, trainable);
+  }
 
   OutputList streamed;
   std::vector<StreamedPart> parts;
@@ -220,6 +239,10 @@ ModelFragment training_fragment(const Model& model, bool gradient_norm,
   all.push_back(model.loss);
   for (const auto& metric : model.metrics) all.push_back(metric.value);
   auto fragment = with_feeds(model, all, true, tables);
+  if (scale) {
+    fragment.loss_scale = scale->dtype();
+    fragment.spec.feeds.push_back(scale->name());
+  }
   fetch_values(fragment, model);
   if (gradient_norm)
     fetch(fragment, "gradient_norm", graph.add("add_n", norms, {}, "gradient_norm").output(0),

@@ -47,6 +47,9 @@ struct ModelFragment {
   std::vector<StreamedPart> parts;      ///< in the order of spec.streamed
   std::vector<std::string> values;      ///< names of the fetches: "loss", then the metrics
   std::vector<Combine> combines;        ///< of the fetches
+  /// There is one more feed, a scalar of this type: the loss is multiplied with it before its
+  /// gradients are taken, and they are divided by it where they come out.
+  std::optional<DType> loss_scale = {};
 };
 
 /// The variables of a model that are only read by rows, from that size on, in the order of
@@ -83,9 +86,11 @@ class CombinedValues {
 /// graph, finishes it, and adds the fetch "gradient_norm" (the program's own
 /// measure: the sum of l2_loss of all gradients) when asked.
 /// `tables` are variables of the model that are read by rows: table_variables().
+/// With `scale_loss` gradients are taken of a multiple of the loss, ModelFragment::loss_scale.
 /// Throws invalid_argument when no variable is trainable.
 ModelFragment training_fragment(const Model& model, bool gradient_norm,
-                                const std::vector<std::string>& tables = {});
+                                const std::vector<std::string>& tables = {},
+                                bool scale_loss = false);
 
 /// Loss and metrics of an evaluation model. Of the `tables` those are read by rows for which
 /// this model does nothing else; throws invalid_argument, naming the variable, when it does

@@ -161,6 +161,14 @@ void start_local(ReplicaState& s, const ReplicaOptions& options) {
 void end_set(Self self, const OptionsPtr& options) {
   auto& s = self->state;
   const auto fate = s.result.fate;
+  s.compressor.settle(fate == SetFate::applied);
+  if (options->fragment.loss_scale) {
+    try {
+      s.loss_scale.note(fate, s.title);
+    } catch (...) {
+      return abort(self, options, current_failure());
+    }
+  }
   if (fate == SetFate::applied) {
     tell(self, options);
     s.clock.passed_on(static_cast<std::uint64_t>(s.rows), 0);
@@ -222,8 +230,16 @@ std::uint32_t batches_of_a_set(const ReplicaState& s) {
   return s.local ? s.instructions.local_steps : std::max(1u, s.instructions.accumulate);
 }
 
+void compress(GradientCompressor& compressor, std::size_t shard, GradientPart& part) {
+  auto compressed = compressor.compress(text(part.variable, '/', shard), part.values);
+  part.values = std::move(compressed.values);
+  part.indices = std::move(compressed.positions);
+}
+
 void send_to(Self self, const OptionsPtr& options, std::size_t shard, GradientPart part) {
   auto& at = self->state.shards[shard];
+  auto& compressor = self->state.compressor;
+  if (part.kind == PartKind::gradient && compressor.on()) compress(compressor, shard, part);
   if (options->keeper) at.sent.push_back(part);
   self->send(at.handle, push_atom_v, std::move(part));
 }
@@ -364,6 +380,8 @@ void run_batch(Self self, const OptionsPtr& options, const TensorList& reads) {
   try {
     feeds = feeds_for(options->fragment, std::move(s.batch.components),
                       s.local ? s.local->values() : s.parameters, reads);
+    if (options->fragment.loss_scale)
+      feeds.push_back(Tensor::scalar(s.loss_scale.value()).cast(*options->fragment.loss_scale));
   } catch (const Error& error) {
     return abort(self, options, fault(error));
   }
@@ -616,6 +634,8 @@ Replica::behavior_type replica(Self self, ReplicaOptions given) {
   s.parameters.resize(options->fragment.variables.size());
   s.sparse_rows.resize(options->fragment.parts.size() + 1);
   s.accumulated = GradientAccumulator(options->fragment.parts.size());
+  s.compressor = GradientCompressor(options->compression);
+  s.loss_scale = LossScale(options->loss_scale);
   return {
       [self, options](start_atom) -> caf::result<std::uint64_t> {
         auto& s = self->state;

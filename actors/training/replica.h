@@ -8,9 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "troupe/actors/aggregation/compression.h"
 #include "troupe/actors/training/fragments.h"
 #include "troupe/actors/training/gradient_accumulator.h"
 #include "troupe/actors/training/local_parameters.h"
+#include "troupe/actors/training/loss_scale.h"
 #include "troupe/actors/training/row_reads.h"
 #include "troupe/messages/protocol.h"
 #include "troupe/messages/stage_clock.h"
@@ -31,6 +33,8 @@ struct ReplicaOptions {
   OptimizerConfig optimizer;
   Schedule learning_rate = 0.01;
   double clip_norm = 0;
+  Compression compression;
+  LossScaleOptions loss_scale;  ///< for fragments that have one
 };
 
 struct ReplicaState {
@@ -85,6 +89,8 @@ struct ReplicaState {
   std::int64_t rows = 0;      ///< of all of them
   std::vector<Batch> kept;    ///< to be computed again if the set is refused
   GradientAccumulator accumulated;
+  GradientCompressor compressor;
+  LossScale loss_scale;
   std::optional<CombinedValues> values;
   bool committed = false;
   std::size_t commits = 0;  ///< answers that are missing

@@ -8,9 +8,11 @@
 
 #include <unistd.h>
 
+#include "troupe/actors/aggregation/compression.h"
 #include "troupe/actors/aggregation/coordinator.h"
 #include "troupe/actors/aggregation/policy_catalog.h"
 #include "troupe/actors/aggregation/rounds.h"
+#include "troupe/actors/allreduce/reducer.h"
 #include "troupe/actors/checkpoint/checkpoint.h"
 #include "troupe/actors/checkpoint/checkpoint_directory.h"
 #include "troupe/actors/checkpoint/checkpointer.h"
@@ -26,6 +28,7 @@
 #include "troupe/actors/training/replica.h"
 #include "troupe/actors/training/summary_actor.h"
 #include "troupe/actors/training/training_devices.h"
+#include "troupe/ops/autocast.h"
 #include "troupe/ops/random.h"
 #include "troupe/ops/state.h"
 
@@ -73,6 +76,40 @@ void check(const TrainingOptions& o) {
     fail(Code::invalid_argument, "publish.every needs publish.to: who gets the weights");
 }
 
+bool all_reduces(const TrainingOptions& o) { return o.aggregation.all_reduce != "none"; }
+
+bool is_synchronous(const std::string& policy) {
+  return policy == "sync" || policy.rfind("sync:", 0) == 0;
+}
+
+/// Complains about what does not go with the way in which gradients travel.
+void check_exchange(const TrainingOptions& o, const std::string& policy) {
+  const auto compression = Compression::parse(o.aggregation.compression);
+  const auto local = make_policy(policy)->local_steps() > 0;
+  if (local && compression.kind != CompressionKind::none)
+    fail(Code::invalid_argument, "policy '", policy,
+         "' pushes weights, not gradients: aggregation.compression must be none");
+  if (o.precision != DType::float32 && o.precision != DType::bfloat16 &&
+      o.precision != DType::float16)
+    fail(Code::invalid_argument, "precision must be float32, bfloat16 or float16, but is ",
+         o.precision);
+  LossScale{o.loss_scale};
+  if (local && o.precision == DType::float16)
+    fail(Code::invalid_argument, "policy '", policy,
+         "' makes updates where nobody looks at the loss scale: choose precision bfloat16");
+  if (!all_reduces(o)) return;
+  parse_all_reduce(o.aggregation.all_reduce);
+  if (!is_synchronous(policy))
+    fail(Code::invalid_argument,
+         "an all-reduce adds up the gradients of all replicas, as policy "
+         "sync does: policy '",
+         policy, "' needs shards (aggregation.all_reduce = none)");
+  if (o.shards > 1 || o.backup_shards > 0 || o.max_shard_bytes > 0)
+    fail(Code::invalid_argument,
+         "with aggregation.all_reduce every replica has all variables: "
+         "shards must be 1, and backup_shards and max_shard_bytes 0");
+}
+
 /// Complains about a policy that the run cannot have.
 void check_policy(const TrainingOptions& o, const std::string& policy,
                   const std::vector<std::string>& tables) {
@@ -83,6 +120,12 @@ void check_policy(const TrainingOptions& o, const std::string& policy,
   rounds.accumulate = o.aggregation.accumulate;
   if (!tables.empty()) rounds.table = tables[0];
   Rounds{rounds};
+  check_exchange(o, policy);
+}
+
+Model built(const ModelFunction& model, bool training, DType precision) {
+  const AutocastScope scope(precision);
+  return model(training);
 }
 
 /// A run that needs more memory than there is would only fail later, and worse.
@@ -200,7 +243,7 @@ Training::Training(const ModelFunction& model, Batches data, TrainingOptions opt
   check_policy(options_, options_.aggregation.policy, {});
   if (options_.deterministic) data_ = data_.in_order();
   check_memory(memory_bound());
-  plan_->model = model(true);
+  plan_->model = built(model, true, options_.precision);
   check_fit(plan_->model, data_, "training");
   // Local steps and those to whom weights are published need all parameters; a graph that is
   // cut over devices is fed what its variables have.
@@ -213,10 +256,14 @@ Training::Training(const ModelFunction& model, Batches data, TrainingOptions opt
   // A shard without variables would have no version to speak of.
   std::erase_if(plan_->shards, [](const auto& shard) { return shard.empty(); });
   plan_->shard_count = plan_->shards.size();
-  plan_->fragment = training_fragment(plan_->model, options_.gradient_norm, plan_->tables);
+  const bool scale_loss = options_.precision == DType::float16;
+  if (scale_loss && options_.aggregation.not_finite == NotFinite::fail)
+    options_.aggregation.not_finite = NotFinite::skip;
+  plan_->fragment =
+      training_fragment(plan_->model, options_.gradient_norm, plan_->tables, scale_loss);
   check_placement(*plan_->fragment.spec.graph, options_.devices);
   if (options_.evaluation.data) {
-    const auto evaluation = model(false);
+    const auto evaluation = built(model, false, options_.precision);
     check_fit(evaluation, *options_.evaluation.data, "evaluation");
     plan_->evaluation = evaluation_fragment(evaluation, plan_->tables);
     check_placement(*plan_->evaluation->spec.graph, options_.devices);
@@ -280,6 +327,7 @@ Coordinator spawn_coordinator(Casting c, std::size_t shards, const std::vector<s
   CoordinatorOptions o;
   if (!tables.empty()) o.table = tables[0];
   o.aggregation = c.options.aggregation;
+  o.all_reduce = all_reduces(c.options);
   o.shards = static_cast<std::uint32_t>(shards);
   o.replicas = static_cast<std::uint32_t>(c.options.replicas);
   o.max_steps = c.options.max_steps;
@@ -288,10 +336,31 @@ Coordinator spawn_coordinator(Casting c, std::size_t shards, const std::vector<s
   return c.troupe.spawn("coordinator", coordinator, o);
 }
 
+/// A group of as many members as there are replicas.
+std::vector<Reducer> spawn_reducers(Casting c) {
+  const auto members = static_cast<std::uint32_t>(c.options.replicas);
+  const auto kind = parse_all_reduce(c.options.aggregation.all_reduce);
+  std::vector<Reducer> reducers;
+  std::vector<ReductionPort> ports;
+  for (std::uint32_t i = 0; i < members; ++i) {
+    const ReducerOptions o{i, members, kind, "all-reduce"};
+    reducers.push_back(c.troupe.spawn(text("reducer ", i), reducer, o));
+    ports.push_back(reducers.back());
+  }
+  for (const auto& one : reducers)
+    c.troupe.ask<caf::ok_atom>(one, kPatienceAtStart, join_atom_v, ports);
+  return reducers;
+}
+
 std::vector<ShardKeeperOptions::Kept> spawn_shards(
     Casting c, std::vector<std::vector<ShardVariable>> variables, const Coordinator& coordinator,
-    const SnapshotSink& sink) {
+    const SnapshotSink& sink, const std::vector<StreamedPart>& parts) {
   std::vector<ShardKeeperOptions::Kept> shards;
+  std::vector<Reducer> reducers;
+  if (all_reduces(c.options)) {
+    reducers = spawn_reducers(c);
+    variables.resize(reducers.size(), variables.at(0));
+  }
   for (std::size_t i = 0; i < variables.size(); ++i) {
     ShardOptions o;
     o.index = static_cast<std::uint32_t>(i);
@@ -303,7 +372,14 @@ std::vector<ShardKeeperOptions::Kept> spawn_shards(
     o.look_for_nan = c.options.aggregation.not_finite != NotFinite::ignore;
     o.average_decay = c.options.average_decay;
     o.snapshot_every = c.options.checkpoints.every;
-    const auto shard = c.troupe.spawn(text("shard ", i), parameter_shard, o, sink);
+    if (!reducers.empty()) {
+      o.reducer = reducers[i];
+      for (const auto& part : parts)
+        if (!part.indices) o.parts.push_back({part.variable, part.kind});
+    }
+    // Shards of an all-reduce have the same: one of them is enough for a checkpoint.
+    const auto shard = c.troupe.spawn(text("shard ", i), parameter_shard, o,
+                                      reducers.empty() || i == 0 ? sink : SnapshotSink());
     c.troupe.observe(shard, Role::shard);
     shards.push_back({shard, std::move(o)});
   }
@@ -418,12 +494,14 @@ TrainingOutcome Training::run() {
     troupe.observe(writer, Role::checkpointer);
   }
   std::unique_lock policy_lock(policy_mutex_);
-  coordinator_ = spawn_coordinator(casting, plan_->shard_count, plan_->tables, listener);
+  const auto attached = all_reduces(o) ? static_cast<std::size_t>(o.replicas) : plan_->shard_count;
+  coordinator_ = spawn_coordinator(casting, attached, plan_->tables, listener);
   const auto whole_rounds =
       make_policy(o.aggregation.policy)->whole_rounds() && !o.aggregation.leave_out_late;
   const auto sink = writer ? caf::actor_cast<SnapshotSink>(writer) : SnapshotSink();
   // Values that the plan still held would have to be copied by the first update.
-  auto kept = spawn_shards(casting, std::exchange(plan_->shards, {}), coordinator_, sink);
+  auto kept = spawn_shards(casting, std::exchange(plan_->shards, {}), coordinator_, sink,
+                           plan_->fragment.parts);
   std::vector<Shard> shards;
   for (const auto& one : kept) shards.push_back(one.shard);
   policy_lock.unlock();
@@ -451,8 +529,10 @@ TrainingOutcome Training::run() {
     r.fragment = plan_->fragment;
     r.batches = batches;
     r.device = devices.of_replica(i, *r.fragment.spec.graph);
-    r.shards = shards;
+    r.shards = all_reduces(o) ? std::vector{shards[i]} : shards;
     r.keeper = keeper;
+    r.compression = Compression::parse(o.aggregation.compression);
+    r.loss_scale = o.loss_scale;
     r.listener = listener;
     r.seed = seed;
     r.optimizer = o.optimizer;
@@ -464,8 +544,9 @@ TrainingOutcome Training::run() {
     const auto& spawned = c.replicas.back().second;
     troupe.observe(spawned, Role::replica);
     troupe.link(batches, spawned);
-    for (const auto& shard : shards) troupe.link(spawned, shard);
+    for (const auto& shard : r.shards) troupe.link(spawned, shard);
   }
+  if (all_reduces(o)) shards.resize(1);  // for those who only read
   c.decoders = pipeline.decoders;
   if (plan_->evaluation) {
     const auto set = o.evaluation.data->in_order().spawn(troupe, "evaluation ", o.seed);

@@ -15,6 +15,7 @@
 #include "troupe/actors/parameters/placement.h"
 #include "troupe/actors/pipeline/pipeline.h"
 #include "troupe/actors/training/fragments.h"
+#include "troupe/actors/training/loss_scale.h"
 #include "troupe/actors/training/model.h"
 #include "troupe/actors/training/progress.h"
 #include "troupe/actors/training/publisher.h"
@@ -50,7 +51,12 @@ struct TrainingOptions {
   /// one update is made with the mean of their gradients; with "async" each replica takes
   /// whole batches and updates on its own.
   AggregationOptions aggregation;
-  bool deterministic = false;  ///< the same bits at every run: ordered data, ordered sums
+  /// Of the numbers that are multiplied in products and convolutions: float32, bfloat16 or
+  /// float16. Weights, sums and updates stay float32. With float16 the loss is scaled, and
+  /// a step whose gradients do not fit is left out (NotFinite::skip). See AutocastScope.
+  DType precision = DType::float32;
+  LossScaleOptions loss_scale;  ///< with float16
+  bool deterministic = false;   ///< the same bits at every run: ordered data, ordered sums
   VariablePlacement placement = VariablePlacement::by_bytes;
   /// Variables of more bytes are cut by rows over the shards; 0 for none.
   std::uint64_t max_shard_bytes = 0;

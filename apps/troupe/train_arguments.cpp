@@ -10,6 +10,7 @@
 #include "commands.h"
 #include "say.h"
 #include "troupe/actors/aggregation/builtin_policies.h"
+#include "troupe/actors/aggregation/compression.h"
 #include "troupe/actors/aggregation/policy_catalog.h"
 #include "troupe/actors/checkpoint/checkpoint_directory.h"
 #include "usage_error.h"
@@ -128,6 +129,33 @@ void add_aggregation_options(CLI::App& command, TrainArguments& a) {
       .add_option("--clip-norm", a.clip_norm,
                   "Largest norm of all gradients of an update together; 0: any")
       ->check(between(0, 1e30))
+      ->capture_default_str()
+      ->group("Aggregation");
+  command
+      .add_option("--compression", a.compression,
+                  "Of the gradients that are pushed: none, bfloat16, float16, topk:0.01 (the "
+                  "largest hundredth, the rest later)")
+      ->check(parses(Compression::parse))
+      ->capture_default_str()
+      ->group("Aggregation");
+  command
+      .add_option("--all-reduce", a.all_reduce,
+                  "Replicas add up gradients among themselves, and each updates weights of its "
+                  "own: ring, tree; none: the shards do that. For --policy sync")
+      ->check(CLI::IsMember({"none", "ring", "tree"}))
+      ->capture_default_str()
+      ->group("Aggregation");
+  command
+      .add_option("--precision", a.precision,
+                  "Of the numbers that are multiplied: float32, bfloat16, float16 (with a scaled "
+                  "loss); weights stay float32")
+      ->check(CLI::IsMember({"float32", "bfloat16", "float16"}))
+      ->capture_default_str()
+      ->group("Aggregation");
+  command
+      .add_option("--loss-scale", a.loss_scale,
+                  "That float16 begins with: a power of two; it follows the gradients from there")
+      ->check(between(1, 1073741824))
       ->capture_default_str()
       ->group("Aggregation");
   command
@@ -267,6 +295,10 @@ TrainingOptions training_options(const TrainArguments& a, const Program& program
   o.aggregation.policy = policy_text(a);
   o.aggregation.accumulate = a.accumulate;
   o.aggregation.clip_norm = a.clip_norm;
+  o.aggregation.compression = a.compression;
+  o.aggregation.all_reduce = a.all_reduce;
+  o.precision = parse_dtype(a.precision);
+  o.loss_scale.initial = a.loss_scale;
   o.aggregation.not_finite = parse_not_finite(a.not_finite);
   o.aggregation.round_deadline =
       std::chrono::milliseconds(static_cast<std::int64_t>(a.round_deadline * 1000));

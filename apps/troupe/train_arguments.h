@@ -25,6 +25,10 @@ struct TrainArguments {
   std::string staleness;  ///< put to the options of the policy
   std::uint32_t accumulate = 1;
   double clip_norm = 0;
+  std::string compression = "none";
+  std::string all_reduce = "none";
+  std::string precision = "float32";
+  double loss_scale = LossScaleOptions{}.initial;
   std::string not_finite = "fail";
   double round_deadline = 0;  ///< seconds
   bool leave_out_late = false;

@@ -30,7 +30,7 @@ Tensor row(std::vector<float> values) {
 }
 
 Tensor there_and_back(GradientCompressor& compressor, const Tensor& gradient) {
-  return decompressed(compressor.compress(0, gradient), gradient.dtype(), gradient.shape());
+  return decompressed(compressor.compress("w", gradient), gradient.dtype(), gradient.shape());
 }
 
 TEST(Compression, IsReadFromWords) {
@@ -46,9 +46,9 @@ TEST(Compression, IsReadFromWords) {
 }
 
 TEST(Compression, ToBfloat16KeepsEightBitsOfMantissaAndAllExponents) {
-  GradientCompressor compressor({CompressionKind::bfloat16}, 1);
+  GradientCompressor compressor({CompressionKind::bfloat16});
   const auto gradient = row({1, -3.14159F, 1e30F, 1e-30F, 0, kInfinity});
-  EXPECT_EQ(compressor.compress(0, gradient).values.byte_size(), gradient.byte_size() / 2);
+  EXPECT_EQ(compressor.compress("w", gradient).values.byte_size(), gradient.byte_size() / 2);
   const auto back = there_and_back(compressor, gradient);
   for (const auto i : {0, 1, 2, 3, 4})
     EXPECT_NEAR(back.at(i), gradient.at(i), std::abs(gradient.at(i)) / 256);
@@ -56,7 +56,7 @@ TEST(Compression, ToBfloat16KeepsEightBitsOfMantissaAndAllExponents) {
 }
 
 TEST(Compression, ToFloat16KeepsWhatIsTooLargeForItFinite) {
-  GradientCompressor compressor({CompressionKind::float16}, 1);
+  GradientCompressor compressor({CompressionKind::float16});
   const auto back = there_and_back(compressor, row({1.0F / 3, 1e6F, -1e6F, kInfinity, kNaN}));
   EXPECT_NEAR(back.at(0), 1.0 / 3, 1e-4);
   EXPECT_EQ(back.at(1), 65504);
@@ -66,7 +66,7 @@ TEST(Compression, ToFloat16KeepsWhatIsTooLargeForItFinite) {
 }
 
 TEST(TopK, SendsTheLargestAndAddsTheRestToTheNextGradient) {
-  GradientCompressor compressor({CompressionKind::top_k, 0.5}, 1);
+  GradientCompressor compressor({CompressionKind::top_k, 0.5});
   const auto gradient = row({1, -8, 3, 4});
   EXPECT_THAT(values_of(there_and_back(compressor, gradient)), ElementsAre(0, -8, 0, 4));
   compressor.settle(true);
@@ -77,7 +77,7 @@ TEST(TopK, SendsTheLargestAndAddsTheRestToTheNextGradient) {
 }
 
 TEST(TopK, CountsNothingAsSentThatWasRefused) {
-  GradientCompressor compressor({CompressionKind::top_k, 0.25}, 1);
+  GradientCompressor compressor({CompressionKind::top_k, 0.25});
   const auto gradient = row({1, 2, 3, 4});
   EXPECT_THAT(values_of(there_and_back(compressor, gradient)), ElementsAre(0, 0, 0, 4));
   compressor.settle(false);
@@ -87,7 +87,7 @@ TEST(TopK, CountsNothingAsSentThatWasRefused) {
 }
 
 TEST(TopK, LosesNothingInTheLongRun) {
-  GradientCompressor compressor({CompressionKind::top_k, 0.1}, 1);
+  GradientCompressor compressor({CompressionKind::top_k, 0.1});
   RandomStream random(1);
   constexpr int kSteps = 400, kValues = 50;
   std::vector<double> given(kValues), sent(kValues);
@@ -108,7 +108,7 @@ TEST(TopK, LosesNothingInTheLongRun) {
 }
 
 TEST(TopK, AlwaysSendsWhatIsNotFinite) {
-  GradientCompressor compressor({CompressionKind::top_k, 0.25}, 1);
+  GradientCompressor compressor({CompressionKind::top_k, 0.25});
   EXPECT_TRUE(std::isnan(there_and_back(compressor, row({1, kNaN, 30, 4})).at(1)));
   compressor.settle(true);
   EXPECT_THAT(values_of(there_and_back(compressor, row({0, 0, 0, 0}))), ElementsAre(0, 0, 30, 0));
@@ -116,7 +116,7 @@ TEST(TopK, AlwaysSendsWhatIsNotFinite) {
 }
 
 TEST(TopK, KeepsAtLeastOneAndTakesEmptyAndScalarGradients) {
-  GradientCompressor compressor({CompressionKind::top_k, 0.001}, 1);
+  GradientCompressor compressor({CompressionKind::top_k, 0.001});
   EXPECT_EQ(there_and_back(compressor, Tensor::scalar(3.0F)).item(), 3);
   EXPECT_EQ(there_and_back(compressor, Tensor(DType::float32, {0, 4})).size(), 0);
 }

@@ -109,7 +109,7 @@ progress_interval: 0.5 patience: 20
   EXPECT_EQ(o.aggregation.not_finite, NotFinite::skip);
   EXPECT_EQ(o.aggregation.round_deadline, std::chrono::milliseconds(1500));
   EXPECT_TRUE(o.aggregation.leave_out_late);
-  EXPECT_EQ(o.placement, VariablePlacement::round_robin);
+  EXPECT_EQ(o.placement.name(), "round_robin");
   EXPECT_EQ(o.average_decay, 0.9);
   EXPECT_EQ(o.threads.inter_op, 2);
   EXPECT_EQ(o.threads.intra_op, 1);

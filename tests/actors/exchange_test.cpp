@@ -1,0 +1,274 @@
+// How gradients travel between replicas and shards: all-reduce, compression, 16 bits.
+#include <gmock/gmock.h>
+
+#include <mutex>
+
+#include "actors/training_run.h"
+#include "support/message_of.h"
+#include "troupe/ops/array.h"
+#include "troupe/ops/reductions.h"
+
+namespace troupe {
+namespace {
+
+using ::testing::AnyOf;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+/// Dense gradients, a sparse one, and moving averages that are assigned.
+Model varied_model(bool training) {
+  Model m;
+  m.graph = std::make_shared<Graph>();
+  const auto x = placeholder(*m.graph, "x", DType::float32, {-1, 4});
+  const auto y = placeholder(*m.graph, "y", DType::float32, {-1, 1});
+  const auto table = variable(*m.graph, "table", {5, 3}, init::normal(0, 0.5));
+  const auto ids = cast(mul(square(x), constant(*m.graph, Tensor::scalar(4.0F))), DType::int32);
+  const auto rows = reduce_sum(gather(table, ids), {1});
+  const auto hidden = nn::batch_norm(nn::dense(x, 8, {.name = "hidden"}), training);
+  m.inputs = {x, y};
+  m.loss =
+      nn::mean_squared_error(nn::dense(concat({tanh(hidden), rows}, 1), 1, {.name = "out"}), y);
+  return m;
+}
+
+class AnExchange : public test::ATrainingRun {
+ protected:
+  std::map<std::string, Tensor> train(TrainingOptions o,
+                                      const ModelFunction& model = varied_model) {
+    if (o.checkpoints.directory.empty())
+      o.checkpoints.directory = path("run-" + std::to_string(++runs));
+    o.events = [this](const std::string& event) {
+      const std::lock_guard guard(mutex);
+      events.push_back(event);
+    };
+    Training training(model, batches(3), o);
+    outcome = training.run();
+    EXPECT_NE(outcome.ending, Ending::failed) << outcome.message;
+    EXPECT_TRUE(training.stop(std::chrono::seconds(60)).empty());
+    std::map<std::string, Tensor> saved;
+    for (auto& record : Checkpoint::open(o.checkpoints.directory).read_all())
+      if (record.kind == TensorKind::variable) saved.emplace(record.name, record.value);
+    return saved;
+  }
+  double distance(const std::map<std::string, Tensor>& a, const std::map<std::string, Tensor>& b) {
+    double most = 0;
+    for (const auto& [name, value] : a)
+      for (std::int64_t i = 0; i < value.size(); ++i)
+        most = std::max(most, std::abs(value.at(i) - b.at(name).at(i)));
+    return most;
+  }
+  std::string refusal(const TrainingOptions& o) {
+    return test::message_of([&] { Training(varied_model, batches(1), o); });
+  }
+
+  std::mutex mutex;
+  std::vector<std::string> events;
+};
+
+// ---- all-reduce ------------------------------------------------------------------------------
+
+class AnAllReduce : public AnExchange, public ::testing::WithParamInterface<std::string> {
+ protected:
+  TrainingOptions reduced(int replicas) const {
+    auto o = options();
+    o.replicas = replicas;
+    o.aggregation.all_reduce = GetParam();
+    return o;
+  }
+};
+
+TEST_P(AnAllReduce, GivesTheWeightsThatShardsGive) {
+  auto o = options();
+  const auto shards = train(o);
+  const auto steps = outcome.steps;
+  for (const int replicas : {1, 2, 3, 5}) {
+    // Batch normalisation sees the batch of each replica: the same number in both.
+    o.replicas = replicas;
+    const auto expected = train(o);
+    test::expect_near(train(reduced(replicas)), expected);
+    EXPECT_EQ(outcome.steps, steps);
+  }
+}
+
+TEST_P(AnAllReduce, GivesTheSameBitsEachTimeWhenDeterministic) {
+  const auto once = train(reduced(3));
+  const auto again = train(reduced(3));
+  EXPECT_EQ(distance(once, again), 0);
+}
+
+TEST_P(AnAllReduce, ClipsTheNormOfAllGradientsTogether) {
+  auto o = options();
+  o.replicas = 2;
+  o.aggregation.clip_norm = 0.05;
+  const auto expected = train(o);
+  EXPECT_GT(outcome.aggregation.clipped, 0U);
+  const auto clipped = outcome.aggregation.clipped;
+  o.aggregation.all_reduce = GetParam();
+  test::expect_near(train(o), expected);
+  EXPECT_EQ(outcome.aggregation.clipped, clipped);
+}
+
+TEST_P(AnAllReduce, ReadsRowsOfTables) {
+  auto o = reduced(2);
+  const auto whole = train(o);
+  o.tables.from_bytes = 0;
+  test::expect_near(train(o), whole);
+}
+
+TEST_P(AnAllReduce, GoesOnFromACheckpoint) {
+  auto o = reduced(2);
+  o.checkpoints.directory = path("first");
+  o.checkpoints.every = 5;
+  train(o);
+  const auto steps = outcome.steps;
+  o.checkpoints.resume = true;
+  o.checkpoints.every = 0;
+  Training more(varied_model, batches(1), o);
+  const auto outcome = more.run();
+  EXPECT_EQ(outcome.ending, Ending::end_of_data) << outcome.message;
+  EXPECT_EQ(outcome.steps, steps + 10);
+}
+
+TEST_P(AnAllReduce, WorksWithAccumulatedBatchesAndBackupReplicas) {
+  auto o = reduced(3);
+  o.aggregation.accumulate = 2;
+  train(o);
+  o.aggregation.accumulate = 1;
+  o.deterministic = false;
+  o.aggregation.policy = "sync:backups=1";
+  train(o);
+  EXPECT_GT(outcome.steps, 0U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, AnAllReduce, ::testing::Values("ring", "tree"),
+                         [](const auto& info) { return info.param; });
+
+TEST_F(AnExchange, RefusesAnAllReduceOfWhatHasToBeInOnePlace) {
+  auto o = options();
+  o.deterministic = false;
+  o.aggregation.all_reduce = "star";
+  EXPECT_THAT(refusal(o), HasSubstr("choose ring or tree"));
+  o.aggregation.all_reduce = "ring";
+  o.aggregation.policy = "async";
+  EXPECT_THAT(refusal(o), HasSubstr("policy 'async' needs shards"));
+  o.aggregation.policy = "sync";
+  o.shards = 2;
+  EXPECT_THAT(refusal(o), HasSubstr("shards must be 1"));
+}
+
+TEST_F(AnExchange, RefusesToLeaveSyncWhileReplicasAllReduce) {
+  auto o = options();
+  o.deterministic = false;
+  o.replicas = 2;
+  o.aggregation.all_reduce = "ring";
+  Training training(varied_model, batches(1), o);
+  EXPECT_THAT(test::message_of([&] { training.change_policy("async"); }),
+              HasSubstr("needs shards"));
+}
+
+// ---- compression -----------------------------------------------------------------------------
+
+TEST_F(AnExchange, PushesGradientsIn16Bits) {
+  auto o = options();
+  o.replicas = 2;
+  const auto exact = train(o);
+  for (const auto* kind : {"bfloat16", "float16"}) {
+    o.aggregation.compression = kind;
+    const auto rounded = train(o);
+    EXPECT_GT(distance(rounded, exact), 0) << kind;
+    EXPECT_LT(distance(rounded, exact), 0.05) << kind;
+  }
+}
+
+TEST_F(AnExchange, LearnsFromTheLargestGradientsAlone) {
+  auto o = options();
+  o.replicas = 2;
+  o.learning_rate = 0.01;
+  o.aggregation.compression = "topk:0.1";
+  o.evaluation.data = batches(1);
+  train(o);
+  const auto loss = outcome.evaluation.at(0);
+  o.max_steps = 1;
+  train(o);
+  EXPECT_LT(loss, 0.7 * outcome.evaluation.at(0));
+}
+
+TEST_F(AnExchange, CompressesForAllReplicasPoliciesAndShards) {
+  for (const auto* policy : {"async", "ssp:1", "sync:backups=1"})
+    for (const auto* kind : {"bfloat16", "topk:0.2"}) {
+      auto o = options();
+      o.deterministic = false;
+      o.learning_rate = 0.001;
+      o.replicas = 3;
+      o.shards = 2;
+      o.max_shard_bytes = 64;
+      o.aggregation.policy = policy;
+      o.aggregation.compression = kind;
+      train(o);
+      EXPECT_GT(outcome.steps, 0U) << policy << ", " << kind;
+    }
+}
+
+TEST_F(AnExchange, RefusesToCompressWeights) {
+  auto o = options();
+  o.replicas = 2;
+  o.aggregation.policy = "local:2";
+  o.aggregation.compression = "bfloat16";
+  EXPECT_THAT(refusal(o), HasSubstr("aggregation.compression must be none"));
+  o.aggregation.policy = "sync";
+  o.aggregation.compression = "zip";
+  EXPECT_THAT(refusal(o), HasSubstr("there is no compression 'zip'"));
+}
+
+// ---- mixed precision -------------------------------------------------------------------------
+
+TEST_F(AnExchange, MultipliesIn16BitsAndKeepsWeightsOf32) {
+  auto o = options();
+  o.learning_rate = 0.01;
+  o.loss_scale.initial = 16;  // of which all gradients fit: no step is left out
+  const auto exact = train(o);
+  for (const auto precision : {DType::bfloat16, DType::float16}) {
+    o.precision = precision;
+    const auto mixed = train(o);
+    EXPECT_GT(distance(mixed, exact), 0) << precision;
+    EXPECT_LT(distance(mixed, exact), 0.1) << precision;
+    EXPECT_EQ(mixed.at("out/weights").dtype(), DType::float32);
+  }
+}
+
+TEST_F(AnExchange, ScalesTheLossDownUntilItsGradientsFit) {
+  auto o = options();
+  o.precision = DType::float16;
+  o.replicas = 2;
+  o.loss_scale.initial = 0x1p30;
+  train(o);
+  EXPECT_THAT(events, Contains(HasSubstr("values that are not finite: it is left out")));
+  EXPECT_GT(outcome.steps, 0U);
+}
+
+TEST_F(AnExchange, GivesUpOnALossScaleThatDoesNotHelp) {
+  auto o = options();
+  o.precision = DType::float16;
+  o.learning_rate = 1e30;
+  Training training(varied_model, batches(3), o);
+  const auto outcome = training.run();
+  EXPECT_EQ(outcome.ending, Ending::failed);
+  EXPECT_THAT(outcome.message, AnyOf(HasSubstr("not finite although the loss is not scaled"),
+                                     HasSubstr("the loss is ")));
+}
+
+TEST_F(AnExchange, RefusesPrecisionsThatAreNone) {
+  auto o = options();
+  o.precision = DType::int8;
+  EXPECT_THAT(refusal(o), HasSubstr("precision must be float32, bfloat16 or float16"));
+  o.precision = DType::float16;
+  o.replicas = 2;
+  o.aggregation.policy = "local:2";
+  EXPECT_THAT(refusal(o), HasSubstr("choose precision bfloat16"));
+  o.aggregation.policy = "sync";
+  o.loss_scale.initial = 3;
+  EXPECT_THAT(refusal(o), HasSubstr("powers of two"));
+}
+
+}  // namespace
+}  // namespace troupe

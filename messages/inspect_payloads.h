@@ -86,7 +86,7 @@ typename Inspector::result_type inspect(Inspector& f, GradientPart& x) {
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, GradientCommit& x) {
   return f(caf::meta::type_name("GradientCommit"), x.replica, x.step, x.version, x.weight, x.order,
-           x.updates, x.given_up);
+           x.updates, x.given_up, x.batches);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, Instructions& x) {
@@ -148,6 +148,23 @@ template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, ShardEntry& x) {
   return f(caf::meta::type_name("ShardEntry"), x.kind, x.replica, x.sender, x.part, x.commit,
            x.decision, x.factor, x.snapshot);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, SettledSet& x) {
+  return f(caf::meta::type_name("SettledSet"), x.replica, x.first, x.batches, x.fate);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, Settlement& x) {
+  return f(caf::meta::type_name("Settlement"), x.version, x.sets);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, OutstandingBatch& x) {
+  return f(caf::meta::type_name("OutstandingBatch"), x.replica, x.handed_out, x.batch);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, LedgerStatus& x) {
+  return f(caf::meta::type_name("LedgerStatus"), x.version, x.outstanding, x.trained, x.repeated,
+           x.lost);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, ReplicaStanding& x) {
@@ -215,8 +232,8 @@ typename Inspector::result_type inspect(Inspector& f, DeviceStatus& x) {
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, TrainingOutcome& x) {
   return f(caf::meta::type_name("TrainingOutcome"), x.ending, x.code, x.message, x.steps,
-           x.examples, x.training, x.evaluation, x.checkpoint, x.aggregation, x.elapsed,
-           x.until_first_step);
+           x.examples, x.training, x.evaluation, x.checkpoint, x.aggregation, x.restarts,
+           x.records_repeated, x.records_lost, x.records_left, x.elapsed, x.until_first_step);
 }
 
 }  // namespace troupe

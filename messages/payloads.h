@@ -307,6 +307,7 @@ struct GradientCommit {
   std::uint64_t order = 0;    ///< deterministic mode adds the sets of a round in this order
   std::uint32_t updates = 1;  ///< steps that the replica made on its own parameters
   bool given_up = false;      ///< the replica was told to stop: what was pushed does not count
+  std::uint32_t batches = 1;  ///< of the set; `order` is the number of the first
 };
 
 /// What a replica has to do before it pushes again.
@@ -407,6 +408,39 @@ struct RoundDecision {
   Instructions next;                    ///< for those
   std::string policy;                   ///< from now on; empty for no change
   std::uint64_t number = 0;             ///< of the decision, from 1
+};
+
+/// The batches that a replica made one set of, and what became of it. They are those that it
+/// was given from number `first` on.
+struct SettledSet {
+  std::uint32_t replica = 0;
+  std::uint64_t first = 0;
+  std::uint32_t batches = 1;
+  SetFate fate = SetFate::applied;
+};
+
+/// What one decision means for whoever handed the batches out.
+struct Settlement {
+  Version version = 0;  ///< of the parameters after it
+  std::vector<SettledSet> sets;
+};
+
+/// A batch whose records are not part of an update yet.
+struct OutstandingBatch {
+  static constexpr std::uint32_t kAnyReplica = ~std::uint32_t{0};
+  std::uint32_t replica = 0;  ///< whose it is
+  bool handed_out = false;    ///< otherwise it waits for its replica
+  Batch batch;
+};
+
+/// The books of a feeder.
+struct LedgerStatus {
+  Version version = 0;  ///< of the last settlement
+  /// By replica, and those of each in the order in which it computes them.
+  std::vector<OutstandingBatch> outstanding;
+  std::int64_t trained = 0;   ///< records that are part of an update
+  std::int64_t repeated = 0;  ///< given to another replica because the first was lost
+  std::int64_t lost = 0;      ///< in sets that were left out, and are not computed again
 };
 
 /// How one replica's sets have fared.
@@ -530,6 +564,10 @@ struct TrainingOutcome {
   std::vector<double> evaluation;  ///< loss and metrics of the last evaluation; empty for none
   std::string checkpoint;          ///< path of the last one; empty for none
   AggregationStatus aggregation;
+  std::uint64_t restarts = 0;         ///< of replicas that were lost
+  std::int64_t records_repeated = 0;  ///< computed again for that: what was lost did not count
+  std::int64_t records_lost = 0;      ///< left out because of values that are not finite
+  std::int64_t records_left = 0;      ///< taken from the queue, but not trained on when it ended
   std::chrono::nanoseconds elapsed{0};
   std::chrono::nanoseconds until_first_step{0};
 };

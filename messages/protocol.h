@@ -55,6 +55,8 @@ CAF_ADD_TYPE_ID(troupe, (troupe::RowPull))
 CAF_ADD_TYPE_ID(troupe, (troupe::PulledRows))
 CAF_ADD_TYPE_ID(troupe, (troupe::ShardCopy))
 CAF_ADD_TYPE_ID(troupe, (troupe::ShardEntry))
+CAF_ADD_TYPE_ID(troupe, (troupe::Settlement))
+CAF_ADD_TYPE_ID(troupe, (troupe::LedgerStatus))
 
 // At most ten characters in an atom's text.
 CAF_ADD_ATOM(troupe, troupe, next_atom, "next")
@@ -97,6 +99,8 @@ CAF_ADD_ATOM(troupe, troupe, log_atom, "log")
 CAF_ADD_ATOM(troupe, troupe, mirror_atom, "mirror")
 CAF_ADD_ATOM(troupe, troupe, promote_atom, "promote")
 CAF_ADD_ATOM(troupe, troupe, redirect_atom, "redirect")
+CAF_ADD_ATOM(troupe, troupe, settle_atom, "settle")
+CAF_ADD_ATOM(troupe, troupe, ledger_atom, "ledger")
 
 CAF_END_TYPE_ID_BLOCK(troupe)
 
@@ -226,6 +230,27 @@ using BatchSource = caf::typed_actor<caf::replies_to<next_atom, std::uint32_t>::
                                      caf::reacts_to<assign_atom, bool>,
                                      caf::replies_to<status_atom>::with<StageStatus>>;
 
+/// A batch source that keeps every batch until it is told what became of it. The coordinator
+/// tells, because it alone knows which sets count.
+///   (next, replica) -> batch        as above, for one replica of each number at a time: another
+///                                   gets what the one before has left, once that is known
+///   (settle, settlement)            these sets are part of an update, or are not to be
+///   (leave, replica, address, undecided)  the replica at that address has left; on these sets of
+///                                   it is to be decided yet. What it had apart from them comes
+///                                   first when another replica of that number asks
+///   (join, replica)                 it gets its share when batches are split, from the next on
+///   (detach, replica)               no more: once it has what is its own already, it gets
+///                                   out_of_range
+///   (ledger)        -> status
+///   (ledger, replica, address) -> status   of what it had, once it is known to have left: what
+///                                   is outstanding is what another one will be given
+using Feeder = BatchSource::extend<
+    caf::reacts_to<settle_atom, Settlement>,
+    caf::reacts_to<leave_atom, std::uint32_t, caf::actor_addr, Settlement>,
+    caf::reacts_to<join_atom, std::uint32_t>, caf::reacts_to<detach_atom, std::uint32_t>,
+    caf::replies_to<ledger_atom>::with<LedgerStatus>,
+    caf::replies_to<ledger_atom, std::uint32_t, caf::actor_addr>::with<LedgerStatus>>;
+
 /// A copy of a shard that can take its place.
 ///   (mirror, copy) -> ok   it is this from now on
 ///   (log, entry)   -> ok   it has done the same; entries come in the order of the shard's own
@@ -274,29 +299,31 @@ using Replica = caf::typed_actor<caf::replies_to<start_atom>::with<std::uint64_t
                                  caf::replies_to<status_atom>::with<StageStatus>,
                                  caf::reacts_to<output_atom, std::uint64_t, std::uint32_t, Tensor>>;
 
-/// Decides for all shards of a run what each update is made of. All but (policy) and
-/// (status) come from shards; the first number is the shard's.
+/// Decides for all shards of a run what each update is made of. All but (policy), (status),
+/// (expect), (assign) and (stop) come from shards; the first number is the shard's.
 ///   (attach, shard, handle, version, decisions)   its parameters have had so many updates; it
 ///                                       is sent again what it does not know of the decisions
+///   (expect, replica, handle)           that actor will join; its death counts from now on
 ///   (join, shard, replica, handle)      the replica has joined there
 ///   (leave, shard, replica, address)    the replica has left there
 ///   (ready, report)                     the shard has a whole set
 ///   (norm, shard, number, sum)          sum of the squares of its part of that decision's update
-///   (assign, source)                    it is told whether batches are to be split, when that
-///                                       changes
+///   (assign, feeder)                    it is told what becomes of its batches, who leaves, and
+///                                       whether batches are to be split, when that changes
+///   (stop)                              nobody will take the place of replicas that were lost
 ///   (policy, text) -> ok                another one rules from now on: at the end of a round
 ///                                       all replicas wait until it does; invalid_argument or
 ///                                       not_found for one that there is not
 ///   (status)       -> status
-using Coordinator =
-    caf::typed_actor<caf::reacts_to<attach_atom, std::uint32_t, Shard, Version, std::uint64_t>,
-                     caf::reacts_to<assign_atom, BatchSource>,
-                     caf::reacts_to<join_atom, std::uint32_t, std::uint32_t, Replica>,
-                     caf::reacts_to<leave_atom, std::uint32_t, std::uint32_t, caf::actor_addr>,
-                     caf::reacts_to<ready_atom, SetReport>,
-                     caf::reacts_to<norm_atom, std::uint32_t, std::uint64_t, double>,
-                     caf::replies_to<policy_atom, std::string>::with<caf::ok_atom>,
-                     caf::replies_to<status_atom>::with<AggregationStatus>>;
+using Coordinator = caf::typed_actor<
+    caf::reacts_to<attach_atom, std::uint32_t, Shard, Version, std::uint64_t>,
+    caf::reacts_to<expect_atom, std::uint32_t, Replica>, caf::reacts_to<assign_atom, Feeder>,
+    caf::reacts_to<join_atom, std::uint32_t, std::uint32_t, Replica>,
+    caf::reacts_to<leave_atom, std::uint32_t, std::uint32_t, caf::actor_addr>,
+    caf::reacts_to<ready_atom, SetReport>,
+    caf::reacts_to<norm_atom, std::uint32_t, std::uint64_t, double>, caf::reacts_to<stop_atom>,
+    caf::replies_to<policy_atom, std::string>::with<caf::ok_atom>,
+    caf::replies_to<status_atom>::with<AggregationStatus>>;
 
 /// Keeps shards and their copies: puts a copy in the place of a shard that died, and makes a
 /// new copy.
@@ -368,5 +395,6 @@ CAF_ADD_TYPE_ID(troupe_handles, (troupe::Coordinator))
 CAF_ADD_TYPE_ID(troupe_handles, (troupe::ShardMirror))
 CAF_ADD_TYPE_ID(troupe_handles, (std::vector<troupe::ShardMirror>))
 CAF_ADD_TYPE_ID(troupe_handles, (troupe::ShardKeeper))
+CAF_ADD_TYPE_ID(troupe_handles, (troupe::Feeder))
 
 CAF_END_TYPE_ID_BLOCK(troupe_handles)

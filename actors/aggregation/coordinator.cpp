@@ -99,6 +99,9 @@ void go_on(Self self, const CoordinatorOptions& options) {
     decision->number = ++s.decisions;
     s.decided.push_back({*decision, std::nullopt});
     for (const auto& [index, shard] : s.shards) self->send(shard, decide_atom_v, *decision);
+    auto settled = s.rounds->take_settled();
+    if (s.batches && !settled.empty())
+      self->send(s.batches, settle_atom_v, Settlement{s.rounds->version(), std::move(settled)});
     for (const auto replica : s.rounds->take_doomed())
       self->send(s.replicas.at(replica), give_up_atom_v, s.rounds->version());
     if (!decision->policy.empty()) tell_new_policy(self, options, decision->policy);
@@ -175,23 +178,50 @@ void forget_arriving(CoordinatorState& s, std::uint32_t replica) {
       ++i;
       continue;
     }
-    s.rounds->refuse({replica, i->first.second, SetFate::given_up});
+    s.rounds->refuse(i->second.worst.commit, SetFate::given_up);
     i = s.arriving.erase(i);
   }
 }
 
-void leave(Self self, const CoordinatorOptions& options, std::uint32_t replica,
-           const caf::actor_addr& who) {
+/// The actor at that address is not the replica of that number any more.
+void part_with(Self self, std::uint32_t replica, const caf::actor_addr& who, bool is_lost) {
   auto& s = self->state;
   const auto joining = s.joining.find(replica);
   if (joining != s.joining.end() && joining->second.handle.address() == who)
     s.joining.erase(joining);
+  Settlement undecided{s.rounds->version(), {}};
   const auto found = s.replicas.find(replica);
-  if (found == s.replicas.end() || found->second.address() != who) return;
-  s.replicas.erase(found);
-  s.rounds->leave(replica);
-  forget_arriving(s, replica);
+  if (found != s.replicas.end() && found->second.address() == who) {
+    s.replicas.erase(found);
+    if (is_lost)
+      s.rounds->lose(replica);
+    else
+      s.rounds->leave(replica);
+    undecided.sets = s.rounds->undecided(replica);
+    forget_arriving(s, replica);
+  }
+  if (s.batches) self->send(s.batches, leave_atom_v, replica, who, std::move(undecided));
+}
+
+void leave(Self self, const CoordinatorOptions& options, std::uint32_t replica,
+           const caf::actor_addr& who) {
+  part_with(self, replica, who, false);
   decide(self, options);
+}
+
+void take_down(Self self, const CoordinatorOptions& options, const caf::down_msg& down) {
+  auto& s = self->state;
+  const auto found = s.watched.find(down.source);
+  if (found == s.watched.end()) return;
+  const auto replica = found->second;
+  s.watched.erase(found);
+  s.gone.insert(down.source);
+  part_with(self, replica, down.source, s.replaces_lost);
+  decide(self, options);
+}
+
+void watch_for_death(Self self, std::uint32_t replica, const Replica& handle) {
+  if (self->state.watched.emplace(handle.address(), replica).second) self->monitor(handle);
 }
 
 void join(Self self, const CoordinatorOptions& options, std::uint32_t shard, std::uint32_t replica,
@@ -199,21 +229,19 @@ void join(Self self, const CoordinatorOptions& options, std::uint32_t shard, std
   auto& s = self->state;
   const auto here = s.replicas.find(replica);
   if (here != s.replicas.end() && here->second == handle) return;  // told again
+  // It died before its shard's word of it came: another may be on its way already.
+  if (s.gone.count(handle.address()) > 0) return;
   auto& joining = s.joining[replica];
-  if (joining.handle != handle) {
-    joining = {handle, {}};
-    self->monitor(handle);
-  }
+  if (joining.handle != handle) joining = {handle, {}};
+  watch_for_death(self, replica, handle);
   joining.shards.insert(shard);
   if (joining.shards.size() < shards_of_a_replica(options)) return;
   s.joining.erase(replica);
   const auto before = s.replicas.find(replica);
-  if (before != s.replicas.end()) {
-    s.rounds->leave(replica);
-    forget_arriving(s, replica);
-  }
+  if (before != s.replicas.end()) part_with(self, replica, before->second.address(), true);
   s.replicas[replica] = handle;
   s.rounds->join(replica);
+  if (s.batches) self->send(s.batches, join_atom_v, replica);
   decide(self, options);
 }
 
@@ -221,7 +249,7 @@ void take_whole_set(Self self, const CoordinatorOptions& options, const SetRepor
   auto& s = self->state;
   const auto& commit = report.commit;
   const auto refuse = [&](SetFate fate, Code code = Code::ok, std::string message = {}) {
-    s.rounds->refuse({commit.replica, commit.step, fate, 0, code, std::move(message)});
+    s.rounds->refuse(commit, fate, code, std::move(message));
   };
   if (report.code != Code::ok) return refuse(SetFate::skipped, report.code, report.fault);
   if (commit.given_up) return refuse(SetFate::given_up);
@@ -241,7 +269,7 @@ void take_report(Self self, const CoordinatorOptions& options, const SetReport& 
   const auto& commit = report.commit;
   note_carried_out(s, options, report.shard, report.decisions);
   if (!s.rounds->takes_part(commit.replica)) {  // it has left meanwhile
-    s.rounds->refuse({commit.replica, commit.step, SetFate::given_up});
+    s.rounds->refuse(commit, SetFate::given_up);
     return decide(self, options);
   }
   const auto last = s.whole.find(commit.replica);
@@ -275,19 +303,17 @@ Coordinator::behavior_type coordinator(Self self, CoordinatorOptions options) {
   rules.table = options.table;
   rules.may_leave_out = options.aggregation.leave_out_late;
   self->state.rounds = std::make_unique<Rounds>(rules);
-  self->set_down_handler([self, options](const caf::down_msg& down) {
-    const auto& replicas = self->state.replicas;
-    for (const auto& [replica, handle] : replicas)
-      if (handle.address() == down.source) return leave(self, options, replica, down.source);
-    for (const auto& [replica, joining] : self->state.joining)
-      if (joining.handle.address() == down.source)
-        return leave(self, options, replica, down.source);
-  });
+  self->state.replaces_lost = options.replaces_lost;
+  self->set_down_handler(
+      [self, options](const caf::down_msg& down) { take_down(self, options, down); });
   on_tick(self, [self, options] { look_at_clock(self, options); });
   return {
       [self](attach_atom, std::uint32_t shard, const Shard& handle, Version version,
              std::uint64_t carried_out) { attach(self, shard, handle, version, carried_out); },
-      [self](assign_atom, const BatchSource& batches) { self->state.batches = batches; },
+      [self](expect_atom, std::uint32_t replica, const Replica& handle) {
+        watch_for_death(self, replica, handle);
+      },
+      [self](assign_atom, const Feeder& batches) { self->state.batches = batches; },
       [self, options](join_atom, std::uint32_t shard, std::uint32_t replica,
                       const Replica& handle) { join(self, options, shard, replica, handle); },
       [self, options](leave_atom, std::uint32_t, std::uint32_t replica,
@@ -295,6 +321,11 @@ Coordinator::behavior_type coordinator(Self self, CoordinatorOptions options) {
       [self, options](ready_atom, const SetReport& report) { take_report(self, options, report); },
       [self, options](norm_atom, std::uint32_t shard, std::uint64_t number, double sum) {
         take_norm(self, options, shard, number, sum);
+      },
+      [self, options](stop_atom) {
+        self->state.replaces_lost = false;
+        self->state.rounds->give_up_lost();
+        decide(self, options);
       },
       [self, options](policy_atom, const std::string& policy) -> caf::result<caf::ok_atom> {
         auto& s = self->state;

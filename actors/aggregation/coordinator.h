@@ -26,6 +26,9 @@ struct CoordinatorOptions {
   bool deterministic = false;
   std::string table;          ///< as RoundsOptions::table
   TrainingListener listener;  ///< of events; may be none
+  /// Another replica takes the place of one that dies, and is waited for where every update
+  /// has a set of each.
+  bool replaces_lost = false;
   /// After it a run begins without those who have not joined.
   std::chrono::milliseconds start_patience{30000};
 };
@@ -54,10 +57,13 @@ struct CoordinatorState {
   };
 
   std::unique_ptr<Rounds> rounds;
-  BatchSource batches;
+  Feeder batches;
   std::map<std::uint32_t, Shard> shards;
   std::map<std::uint32_t, Joining> joining;
   std::map<std::uint32_t, Replica> replicas;
+  std::map<caf::actor_addr, std::uint32_t> watched;  ///< numbers of all of whom it hears
+  std::set<caf::actor_addr> gone;                    ///< those of them that have died
+  bool replaces_lost = false;
   std::map<std::pair<std::uint32_t, std::uint64_t>, Arriving> arriving;  ///< by replica and step
   std::map<std::uint32_t, std::uint64_t> whole;  ///< the last step of which all shards had the set
   std::uint64_t decisions = 0;
@@ -79,6 +85,9 @@ struct CoordinatorState {
 /// Decisions that not all shards have carried out are kept: a copy that takes the place of
 /// a shard is told those that it does not know. What shards and replicas say twice counts
 /// once.
+///
+/// Whoever hands out batches is told, once for each decision, which sets are settled, and who
+/// has left and what it left undecided: nobody else knows which records have been trained on.
 ///
 /// Throws at the start what Rounds throws.
 Coordinator::behavior_type coordinator(Coordinator::stateful_pointer<CoordinatorState> self,

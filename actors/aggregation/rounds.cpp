@@ -31,20 +31,40 @@ std::unique_ptr<AggregationPolicy> Rounds::made(const std::string& policy) const
 // ---- who takes part --------------------------------------------------------------------------
 
 void Rounds::join(std::uint32_t replica) {
-  // What one of the same number left behind cannot be told from what this one will bring.
   std::erase_if(sets_, [&](const Waiting& set) {
-    if (set.commit.replica == replica)
-      refused_.push_back({replica, set.commit.step, SetFate::given_up});
-    return set.commit.replica == replica;
+    if (set.commit.replica != replica) return false;
+    refused_.push_back({replica, set.commit.step, SetFate::given_up});
+    settle(set.commit, SetFate::given_up);
+    return true;
   });
   const auto slowest = view().slowest(0);
   auto& m = members_[replica];
+  const auto clock = m.lost ? m.clock : slowest;
   m = {};
-  m.clock = slowest;
+  m.clock = clock;
   auto& standing = standings_[replica];
   standing.replica = replica;
   standing.takes_part = true;
   started_ = started_ || members_.size() >= options_.replicas;
+}
+
+void Rounds::lose(std::uint32_t replica) {
+  const auto found = members_.find(replica);
+  if (found == members_.end()) return;
+  if (!started_ || !policy_->whole_rounds()) return leave(replica);
+  found->second.lost = true;
+  standings_[replica].takes_part = false;
+  departed_.push_back(replica);
+}
+
+void Rounds::give_up_lost() {
+  for (const auto& [replica, m] : std::map(members_))
+    if (m.lost) leave(replica);
+}
+
+bool Rounds::takes_part(std::uint32_t replica) const {
+  const auto found = members_.find(replica);
+  return found != members_.end() && !found->second.lost;
 }
 
 void Rounds::leave(std::uint32_t replica) {
@@ -71,16 +91,29 @@ void Rounds::add(const GradientCommit& commit) {
   found->second.computing = found->second.late = found->second.doomed = false;
 }
 
-void Rounds::refuse(Refusal refusal) {
-  const auto found = members_.find(refusal.replica);
-  if (found != members_.end()) {
+void Rounds::settle(const GradientCommit& commit, SetFate fate) {
+  settled_.push_back({commit.replica, commit.order, commit.batches, fate});
+}
+
+void Rounds::refuse(const GradientCommit& commit, SetFate fate, Code code, std::string message) {
+  const auto found = members_.find(commit.replica);
+  if (found != members_.end() && !found->second.lost) {
     auto& m = found->second;
     m.computing = m.late = m.doomed = false;
-    if (refusal.fate == SetFate::skipped) ++m.clock;
-    auto& standing = standings_[refusal.replica];
-    ++(refusal.fate == SetFate::skipped ? standing.skipped : standing.stale);
+    if (fate == SetFate::skipped) ++m.clock;
+    auto& standing = standings_[commit.replica];
+    ++(fate == SetFate::skipped ? standing.skipped : standing.stale);
   }
-  refused_.push_back(std::move(refusal));
+  refused_.push_back({commit.replica, commit.step, fate, 0, code, std::move(message)});
+  // A set that is the failure of its replica has never been.
+  if (code == Code::ok) settle(commit, fate);
+}
+
+std::vector<SettledSet> Rounds::undecided(std::uint32_t replica) const {
+  std::vector<SettledSet> sets;
+  for (const auto& [commit, factor] : sets_)
+    if (commit.replica == replica) sets.push_back({replica, commit.order, commit.batches});
+  return sets;
 }
 
 std::vector<std::pair<std::uint32_t, std::uint64_t>> Rounds::waited_for() const {
@@ -138,6 +171,7 @@ void Rounds::refuse_stale(RoundDecision& decision) {
       continue;
     }
     const auto& commit = set.commit;
+    settle(commit, SetFate::stale);
     decision.refused.push_back({commit.replica, commit.step, SetFate::stale, staleness(commit)});
     ++standings_[commit.replica].stale;
   }
@@ -169,6 +203,7 @@ void Rounds::take_round(RoundDecision& decision) {
     const auto behind = staleness(commit);
     const auto share = total > 0 ? std::max(0.0, commit.weight) / total * factor : 0;
     decision.members.push_back({commit.replica, commit.step, share, behind});
+    settle(commit, SetFate::applied);
     if (total > 0)
       decision.updates = std::max<std::uint64_t>(decision.updates,
                                                  policy_->local_steps() > 0 ? commit.updates : 1);
@@ -256,7 +291,7 @@ std::vector<std::uint32_t> Rounds::take_doomed() {
   std::vector<std::uint32_t> told;
   const auto now = view();
   for (auto& [replica, m] : members_) {
-    if (!m.computing || m.doomed || m.version == version_) continue;
+    if (!m.computing || m.doomed || m.lost || m.version == version_) continue;
     const SetInfo set{replica, m.version, 1, 0};
     if (!over() && policy_->admit(set, now).take) continue;
     m.doomed = true;

@@ -42,9 +42,16 @@ class Rounds {
   Version version() const { return version_; }
   void set_version(Version version) { version_ = version; }
 
+  /// A set that one of the same number left behind is given up: it cannot be told from what
+  /// this one will bring.
   void join(std::uint32_t replica);
   void leave(std::uint32_t replica);
-  bool takes_part(std::uint32_t replica) const { return members_.count(replica) > 0; }
+  /// The replica is lost, and another one will take its place. Where every update has a set
+  /// of each replica, it is waited for; otherwise it is as if the replica had left.
+  void lose(std::uint32_t replica);
+  /// Nobody takes those places any more.
+  void give_up_lost();
+  bool takes_part(std::uint32_t replica) const;
   /// Some have joined, but not all that the run is to begin with.
   bool waits_for_start() const { return !started_ && !members_.empty(); }
   std::vector<std::uint32_t> not_joined() const;
@@ -53,7 +60,10 @@ class Rounds {
   /// A set that all shards have.
   void add(const GradientCommit& commit);
   /// A set that is no good.
-  void refuse(Refusal refusal);
+  void refuse(const GradientCommit& commit, SetFate fate, Code code = Code::ok,
+              std::string message = {});
+  /// The whole sets of a replica on which nothing is decided yet.
+  std::vector<SettledSet> undecided(std::uint32_t replica) const;
   /// Whom others wait for, with their clocks.
   std::vector<std::pair<std::uint32_t, std::uint64_t>> waited_for() const;
   /// Who waits for them.
@@ -65,6 +75,8 @@ class Rounds {
   bool changes_policy() const { return next_policy_ != nullptr; }
 
   std::optional<RoundDecision> next();
+  /// What the decisions since the last call mean for the batches of the sets.
+  std::vector<SettledSet> take_settled() { return std::exchange(settled_, {}); }
 
   /// Those that have begun to compute what would be refused, each told once.
   std::vector<std::uint32_t> take_doomed();
@@ -81,6 +93,7 @@ class Rounds {
     bool late = false;
     bool doomed = false;    ///< has been told to give up
     bool finished = false;  ///< has been told that there is no more to do
+    bool lost = false;      ///< there is nobody at the moment
   };
   struct Waiting {
     GradientCommit commit;
@@ -91,6 +104,7 @@ class Rounds {
   std::uint64_t staleness(const GradientCommit& commit) const;
   std::unique_ptr<AggregationPolicy> made(const std::string& policy) const;
   RoundView view() const;
+  void settle(const GradientCommit& commit, SetFate fate);
   void refuse_stale(RoundDecision& decision);
   void take_round(RoundDecision& decision);
   void take_new_policy(RoundDecision& decision);
@@ -109,6 +123,7 @@ class Rounds {
   std::vector<Waiting> sets_;  ///< as they came
   std::vector<Refusal> refused_;
   std::vector<std::uint32_t> departed_;
+  std::vector<SettledSet> settled_;
   std::map<std::uint32_t, ReplicaStanding> standings_;
   std::uint64_t updates_ = 0;
   std::uint64_t clipped_ = 0;

@@ -173,6 +173,14 @@ Observer::behavior_type observer(Self self, ObserverOptions given) {
         on_time(self, options);
         return caf::ok_atom_v;
       },
+      [self, options](assign_atom, const std::string& name, const caf::actor& actor) {
+        auto& s = self->state;
+        for (std::size_t i = 0; i < s.actors.size(); ++i) {
+          if (options->topology.nodes[i].name != name) continue;
+          s.actors[i] = actor;
+          s.gone[i] = false;
+        }
+      },
       [self, options](status_atom) -> caf::result<ObservationsPtr> {
         const auto& s = self->state;
         return std::make_shared<const Observations>(

@@ -24,8 +24,10 @@ struct ObserverOptions {
 
 /// Asks the actors of a topology how they are doing, again and again.
 ///   (start)  -> ok
+///   (assign, name, actor)   that actor has taken the place of the one called so
 ///   (status) -> observations
 using Observer = caf::typed_actor<caf::replies_to<start_atom>::with<caf::ok_atom>,
+                                  caf::reacts_to<assign_atom, std::string, caf::actor>,
                                   caf::replies_to<status_atom>::with<ObservationsPtr>>;
 
 struct ObserverState {

@@ -474,6 +474,14 @@ void tell_norm(Self self, const ShardOptions& options) {
        norm = state.norm] { self->send(to, norm_atom_v, index, number, norm); });
 }
 
+/// For an exception in flight. No replica is at fault, and none that is started again would
+/// make up for it.
+caf::error lost_update(const ShardState& state) {
+  const auto error = to_error(current_failure());
+  const auto code = error.code() == Code::internal ? Code::failed_precondition : error.code();
+  return fault(code, state.title, ": an update could not be made: ", error.what());
+}
+
 /// Does what is decided; with clipping only half of it.
 void decide(Self self, const ShardOptions& options, const SnapshotSink& sink,
             RoundDecision& given) {
@@ -516,7 +524,7 @@ void decide(Self self, const ShardOptions& options, const SnapshotSink& sink,
           state.store->apply(sets, *state.policy, decision.updates, threads(options));
     }
   } catch (...) {
-    state.failure = current_failure();
+    state.failure = lost_update(state);
   }
   state.busy += Clock::now() - begun;
   if (waits)
@@ -548,7 +556,7 @@ void apply_combined(Self self, const ShardOptions& options, const SnapshotSink& 
       state.learning_rate = state.store->apply(std::move(state.combined), threads(options));
     }
   } catch (...) {
-    state.failure = current_failure();
+    state.failure = lost_update(state);
   }
   state.combined = {};
   state.busy += Clock::now() - begun;

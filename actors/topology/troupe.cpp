@@ -23,7 +23,27 @@ Troupe::~Troupe() {
   stop(kPatience);
 }
 
+void Troupe::add(const std::string& name, caf::actor actor) {
+  const std::lock_guard guard(mutex_);
+  if (stopping_) return caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
+  members_.emplace_back(name, std::move(actor));
+}
+
+void Troupe::replace(const std::string& name, caf::actor actor) {
+  {
+    const std::lock_guard guard(mutex_);
+    std::erase_if(members_, [&](const auto& known) { return known.first == name; });
+  }
+  add(name, std::move(actor));
+}
+
+std::vector<std::pair<std::string, caf::actor>> Troupe::members() const {
+  const std::lock_guard guard(mutex_);
+  return members_;
+}
+
 std::string Troupe::name_of(const caf::actor& actor) const {
+  const std::lock_guard guard(mutex_);
   for (const auto& [name, member] : members_)
     if (member == actor) return name;
   return host_ ? host_->name_of(actor) : "an actor";
@@ -31,6 +51,7 @@ std::string Troupe::name_of(const caf::actor& actor) const {
 
 void Troupe::dismiss(const caf::actor& member) {
   caf::anon_send_exit(member, caf::exit_reason::user_shutdown);
+  const std::lock_guard guard(mutex_);
   std::erase_if(members_, [&](const auto& known) { return known.second == member; });
 }
 
@@ -65,12 +86,18 @@ std::vector<std::string> Troupe::stop(std::chrono::milliseconds deadline) {
     caf::scoped_actor self{*system_};
     for (const auto& queue : shared_->list()) add("shared queue " + queue.name.name, queue.actor);
     shared_.reset();
-    for (const auto& [name, actor] : members_) {
+    std::vector<std::pair<std::string, caf::actor>> members;
+    {
+      const std::lock_guard guard(mutex_);
+      stopping_ = true;
+      members.swap(members_);
+    }
+    for (const auto& [name, actor] : members) {
       alive[actor.address()] = name;
       self->monitor(actor);
       self->send_exit(actor, caf::exit_reason::user_shutdown);
     }
-    members_.clear();
+    members.clear();
     observed_.clear();
     while (!alive.empty()) {
       const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(

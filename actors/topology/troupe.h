@@ -9,6 +9,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -22,7 +23,8 @@
 namespace troupe {
 
 /// A set of actors with names, on threads of their own, that is started and
-/// stopped as one. Not for use by several threads, stop() apart.
+/// stopped as one. Not for use by several threads, but for stop(), members(), ask(), tell(),
+/// spawn() and replace().
 class Troupe {
  public:
   explicit Troupe(ThreadBudget budget);
@@ -49,10 +51,11 @@ class Troupe {
       return added(name, system_->spawn<kOptions>(fn, std::forward<Args>(args)...));
     }
   }
-  void add(const std::string& name, caf::actor actor) {
-    members_.emplace_back(name, std::move(actor));
-  }
-  const std::vector<std::pair<std::string, caf::actor>>& members() const { return members_; }
+  /// One that comes when all are being stopped is ended at once.
+  void add(const std::string& name, caf::actor actor);
+  /// The same for one that takes the place of a member of that name, if there is one.
+  void replace(const std::string& name, caf::actor actor);
+  std::vector<std::pair<std::string, caf::actor>> members() const;
 
   /// Ends an actor before the others; stop() does not wait for it any more. Not for
   /// one that is observed.
@@ -144,7 +147,9 @@ class Troupe {
   caf::actor_system* system_ = nullptr;
   std::atomic<bool> left_behind_{false};  // a guest could not end all of its actors
   std::unique_ptr<SharedQueues> shared_;
+  mutable std::mutex mutex_;  ///< of the next two
   std::vector<std::pair<std::string, caf::actor>> members_;
+  bool stopping_ = false;
   Topology topology_;
   std::vector<caf::actor> observed_;
 };

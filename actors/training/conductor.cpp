@@ -9,6 +9,7 @@
 #include <memory>
 #include <utility>
 
+#include "troupe/messages/answer.h"
 #include "troupe/messages/fault.h"
 
 namespace troupe {
@@ -24,11 +25,21 @@ std::chrono::nanoseconds process_cpu_time() {
 
 namespace {
 
-using Self = Conductor::stateful_pointer<ConductorState>;
+using Self = LeadingConductor::stateful_pointer<ConductorState>;
 using OptionsPtr = std::shared_ptr<const ConductorOptions>;
 using Clock = ConductorState::Clock;
 
+using Member = ConductorState::Member;
+using At = Member::At;
+
 void wind_up(Self self, const OptionsPtr& options);
+void conclude(Self self, const OptionsPtr& options);
+
+/// Replicas that take part, or will again.
+std::size_t live_replicas(const ConductorState& s) {
+  return static_cast<std::size_t>(std::count_if(
+      s.members.begin(), s.members.end(), [](const auto& m) { return m.second.at != At::end; }));
+}
 
 // ---- progress --------------------------------------------------------------------------------
 
@@ -46,9 +57,8 @@ void tell_progress(Self self, const OptionsPtr& options, bool last) {
   p.examples_per_second = static_cast<double>(p.examples - s.last_examples) / elapsed;
   const auto cpu = process_cpu_time();
   p.cpu_use = seconds(cpu - s.last_cpu) / elapsed;
-  p.waiting_for_data =
-      seconds(s.waited) /
-      (elapsed * static_cast<double>(std::max<std::size_t>(1, options->replicas.size())));
+  p.waiting_for_data = seconds(s.waited) /
+                       (elapsed * static_cast<double>(std::max<std::size_t>(1, live_replicas(s))));
   if (options->epoch_examples > 0)
     p.epoch = static_cast<double>(p.examples) / static_cast<double>(options->epoch_examples);
   const double overall = seconds(now - s.begun);
@@ -96,6 +106,25 @@ void tell_outcome(Self self, const OptionsPtr& options) {
   s.outcome_promise.deliver(s.outcome);
 }
 
+/// What the feeder's books say at the end.
+void take_books(ConductorState& s, const LedgerStatus& books) {
+  s.outcome.examples = books.trained;
+  s.outcome.records_repeated = books.repeated;
+  s.outcome.records_lost = books.lost;
+  for (const auto& one : books.outstanding) s.outcome.records_left += one.batch.rows();
+}
+
+void close_books(Self self, const OptionsPtr& options) {
+  if (!options->feeder) return tell_outcome(self, options);
+  self->request(options->feeder, options->patience, ledger_atom_v)
+      .then(
+          [self, options](const LedgerStatus& books) {
+            take_books(self->state, books);
+            tell_outcome(self, options);
+          },
+          [self, options](caf::error&) { tell_outcome(self, options); });  // it is why it ended
+}
+
 void end(Self self, const OptionsPtr& options) {
   auto& s = self->state;
   if (s.over) return;
@@ -103,18 +132,23 @@ void end(Self self, const OptionsPtr& options) {
   s.outcome.elapsed = Clock::now() - s.begun;
   s.outcome.training = s.progress.training;
   s.outcome.evaluation = s.progress.evaluation;
-  if (!options->coordinator) return tell_outcome(self, options);
+  if (!options->coordinator) return close_books(self, options);
   self->request(options->coordinator, options->patience, status_atom_v)
       .then(
           [self, options](AggregationStatus& status) {
             self->state.outcome.aggregation = std::move(status);
-            tell_outcome(self, options);
+            close_books(self, options);
           },
-          [self, options](caf::error&) { tell_outcome(self, options); });  // it is why it ended
+          [self, options](caf::error&) { close_books(self, options); });  // it is why it ended
 }
 
-void stop_replicas(const OptionsPtr& options) {
-  for (const auto& [name, replica] : options->replicas) caf::anon_send(replica, stop_atom_v);
+/// Replicas end after the step that they are in; those that are lost do not come back.
+void stop_replicas(Self self, const OptionsPtr& options) {
+  for (auto& [name, m] : self->state.members) {
+    if (m.at == At::work) caf::anon_send(m.handle, stop_atom_v);
+    if (m.at == At::rest) m.at = At::end;
+  }
+  if (options->coordinator) self->send(options->coordinator, stop_atom_v);
   for (const auto& [name, decoder] : options->decoders) caf::anon_send(decoder, stop_atom_v);
   // A queue that nobody fills any more must not hold anybody up.
   caf::anon_send(options->examples, caf::close_atom_v,
@@ -134,9 +168,9 @@ void fail_run(Self self, const OptionsPtr& options, const Error& error, bool kee
   if (s.over || s.outcome.ending == Ending::failed) return;
   note_failure(s, error);
   s.stopping = true;
-  stop_replicas(options);
+  stop_replicas(self, options);
   if (!keep_weights) return end(self, options);
-  if (s.replicas_running == 0) wind_up(self, options);
+  if (live_replicas(s) == 0) wind_up(self, options);
 }
 
 void take_evaluation(Self self, const OptionsPtr& options, const EvaluationResult& result) {
@@ -196,8 +230,11 @@ void take_snapshot(Self self, const OptionsPtr& options, std::uint32_t index, co
       .then(
           [self, options, snapshots](ShardSnapshot& snapshot) {
             snapshots->push_back(std::move(snapshot));
-            if (snapshots->size() == options->shards.size())
-              save(self, options, std::move(*snapshots));
+            if (snapshots->size() < options->shards.size()) return;
+            // Only when the coordinator died in the middle of a decision.
+            for (const auto& one : *snapshots)
+              if (one.version != snapshots->front().version) return end(self, options);
+            save(self, options, std::move(*snapshots));
           },
           [=](caf::error& error) {
             if (!options->keeper || code_of(error) != Code::unavailable) return failed(error);
@@ -228,7 +265,8 @@ void stop_when_asked(Self self, const OptionsPtr& options) {
   if (!s.stopping) {
     s.outcome.ending = Ending::stopped;
     s.stopping = true;
-    stop_replicas(options);
+    stop_replicas(self, options);
+    if (s.started && live_replicas(s) == 0) conclude(self, options);
   } else if (std::exchange(s.evaluating_last, false)) {
     s.outcome.ending = Ending::stopped;
     end(self, options);
@@ -254,7 +292,8 @@ void evaluate(Self self, const OptionsPtr& options, std::uint64_t step) {
             if (options->stop_below && result.values.at(0) < *options->stop_below && !s.stopping) {
               s.outcome.ending = Ending::goal_met;
               s.stopping = true;
-              stop_replicas(options);
+              stop_replicas(self, options);
+              if (live_replicas(s) == 0) conclude(self, options);
             }
             if (s.evaluation_due) evaluate(self, options, *s.evaluation_due);
           },
@@ -292,6 +331,7 @@ void take_report(Self self, const OptionsPtr& options, const StepReport& report)
   s.progress.learning_rate = report.learning_rate;
   s.progress.staleness = report.staleness;
   s.waited += report.waited_for_data;
+  s.last_steps[report.replica] = report.step;
   for (std::size_t i = 0; i < report.values.size(); ++i)
     if (i == 0 && !std::isfinite(report.values[i]))
       return fail_run(
@@ -312,14 +352,14 @@ void take_report(Self self, const OptionsPtr& options, const StepReport& report)
   // Reports of older steps come first, but a replica that left sends none.
   while (!s.open_steps.empty()) {
     const auto& [step, sum] = *s.open_steps.begin();
-    if (sum.reports < options->replicas.size() && step == report.step) break;
+    if (sum.reports < live_replicas(s) && step == report.step) break;
     complete_first_step(self, options);
   }
 }
 
-void replica_done(Self self, const OptionsPtr& options) {
+/// No replica takes part any more: how the run has ended, and then its last acts.
+void wrap_up(Self self, const OptionsPtr& options) {
   auto& s = self->state;
-  if (--s.replicas_running > 0) return;
   while (!s.open_steps.empty()) complete_first_step(self, options);
   if (s.outcome.ending == Ending::steps_done &&
       (options->max_steps == 0 || s.outcome.steps < options->max_steps))
@@ -329,8 +369,188 @@ void replica_done(Self self, const OptionsPtr& options) {
                           "the data have ended before the first batch was full: there are fewer "
                           "rows than a batch has"));
   s.stopping = true;
-  stop_replicas(options);
+  stop_replicas(self, options);
   wind_up(self, options);
+}
+
+void conclude(Self self, const OptionsPtr& options) {
+  auto& s = self->state;
+  if (std::exchange(s.concluding, true)) return;
+  if (!options->coordinator) return wrap_up(self, options);
+  // A replica that was lost after its last step has not told of it.
+  self->request(options->coordinator, options->patience, status_atom_v)
+      .then(
+          [self, options](const AggregationStatus& status) {
+            auto& s = self->state;
+            s.outcome.steps = std::max(s.outcome.steps, status.version);
+            s.progress.step = std::max(s.progress.step, status.version);
+            wrap_up(self, options);
+          },
+          [self, options](caf::error&) { wrap_up(self, options); });
+}
+
+// ---- replicas --------------------------------------------------------------------------------
+
+void tell(Self self, const OptionsPtr& options, const std::string& words) {
+  auto& s = self->state;
+  if (options->events && !s.over) options->events(text("step ", s.progress.step, ": ", words));
+}
+
+void leave(Self self, const OptionsPtr& options, const std::string& name) {
+  auto& s = self->state;
+  auto& m = s.members.at(name);
+  if (m.at == At::end) return;
+  m.at = At::end;
+  s.rules->remove(name);
+  if (m.leaving) tell(self, options, text(name, " has left"));
+  if (live_replicas(s) == 0) conclude(self, options);
+}
+
+/// It has answered with a failure, and is still there.
+void take_failure(Self self, const OptionsPtr& options, const std::string& name,
+                  const caf::error& error) {
+  auto& m = self->state.members.at(name);
+  // Nobody is to wait for it any more.
+  self->send_exit(m.handle, error);
+  if (options->spawn_replica && !repeats_itself(code_of(error)) && !self->state.stopping) return;
+  fail_run(self, options, to_error(error), true);
+  leave(self, options, name);
+}
+
+void start_replica(Self self, const OptionsPtr& options, const std::string& name) {
+  const auto& m = self->state.members.at(name);
+  const auto starts = m.starts;
+  self->monitor(m.handle);
+  if (options->coordinator) self->send(options->coordinator, expect_atom_v, m.index, m.handle);
+  const auto is_it = [self, name, starts] {
+    const auto& m = self->state.members.at(name);
+    return m.starts == starts && m.at == At::work;
+  };
+  self->request(m.handle, caf::infinite, start_atom_v)
+      .then(
+          [=](std::uint64_t) {
+            if (is_it()) leave(self, options, name);
+          },
+          [=](caf::error& error) {
+            // Of one that has died only the reason counts, which comes by another way.
+            const bool is_ours = error.category() == caf::atom("troupe");
+            if (is_ours && is_it()) take_failure(self, options, name, error);
+          });
+}
+
+std::string list_batches(const LedgerStatus& books) {
+  constexpr std::size_t kMost = 8;
+  if (books.outstanding.empty()) return "nothing is computed again";
+  std::int64_t records = 0;
+  std::string numbers;
+  for (std::size_t i = 0; i < books.outstanding.size(); ++i) {
+    const auto& batch = books.outstanding[i].batch;
+    records += batch.rows();
+    if (i < kMost) numbers += text(i == 0 ? "" : ", ", batch.sequence);
+    if (i == kMost) numbers += ", ...";
+  }
+  return text(books.outstanding.size() == 1 ? "batch " : "batches ", numbers, " (", records,
+              records == 1 ? " record" : " records", ") computed again");
+}
+
+void restart(Self self, const OptionsPtr& options, const std::string& name) {
+  auto& s = self->state;
+  const auto found = s.members.find(name);
+  if (found == s.members.end() || found->second.at != At::rest || s.stopping) return;
+  auto& m = found->second;
+  m.due = true;
+  if (m.again.empty()) return;
+  m.handle = options->spawn_replica(m.index, name);
+  m.at = At::work;
+  ++m.starts;
+  ++s.outcome.restarts;
+  const auto away = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - m.lost_at);
+  tell(self, options, text(name, " is started again after ", away.count(), " ms: ", m.again));
+  start_replica(self, options, name);
+}
+
+/// The feeder has heard from the coordinator, so that both know of the loss: whatever the
+/// coordinator decided for the one that was lost comes before its successor joins.
+void ask_what_is_lost(Self self, const OptionsPtr& options, const std::string& name) {
+  auto& m = self->state.members.at(name);
+  m.due = false;
+  m.again.clear();
+  const auto take = [=](const std::string& words) {
+    auto& m = self->state.members.at(name);
+    m.again = words;
+    if (m.due) restart(self, options, name);
+  };
+  if (!options->feeder) return take("its batches are unknown");
+  self->request(options->feeder, options->patience, ledger_atom_v, m.index, m.handle.address())
+      .then([=](const LedgerStatus& books) { take(list_batches(books)); },
+            [=](caf::error& error) { take(text("its batches are unknown: ", render(error))); });
+}
+
+void take_loss(Self self, const OptionsPtr& options, const std::string& name,
+               const caf::error& reason) {
+  using Kind = Supervision::Verdict::Kind;
+  auto& s = self->state;
+  auto& m = s.members.at(name);
+  if (s.stopping) return leave(self, options, name);
+  const auto step = s.last_steps.find(m.index);
+  if (step != s.last_steps.end()) s.rules->note(name, text("its part of step ", step->second));
+  const auto verdict = s.rules->ended(name, reason, self->clock().now());
+  if (verdict.kind == Kind::give_up) fail_run(self, options, to_error(verdict.failure), true);
+  if (verdict.kind != Kind::restart) return leave(self, options, name);
+  m.at = At::rest;
+  m.lost_at = Clock::now();
+  tell(self, options, verdict.words);
+  ask_what_is_lost(self, options, name);
+  self->delayed_send(self, verdict.delay, start_atom_v, name);
+}
+
+void add_member(Self self, const std::string& name, const Replica& handle) {
+  auto& s = self->state;
+  auto& m = s.members[name];
+  m.index = s.next_index++;
+  m.handle = handle;
+  s.rules->add({name});
+}
+
+void expect_change(const ConductorState& s, const ConductorOptions& options) {
+  if (!s.started || s.stopping || s.over || live_replicas(s) == 0 || !options.spawn_replica)
+    fail(Code::failed_precondition, "replicas come and go only while a run goes on");
+  if (!options.fixed.empty()) fail(Code::failed_precondition, options.fixed);
+}
+
+std::string add_replica(Self self, const OptionsPtr& options) {
+  auto& s = self->state;
+  expect_change(s, *options);
+  auto name = text("replica ", s.next_index);
+  add_member(self, name, options->spawn_replica(s.next_index, name));
+  tell(self, options, text(name, " joins"));
+  start_replica(self, options, name);
+  return name;
+}
+
+bool stays(const Member& m) { return m.at != At::end && !m.leaving; }
+
+std::int64_t staying_replicas(const ConductorState& s) {
+  return std::count_if(s.members.begin(), s.members.end(),
+                       [](const auto& m) { return stays(m.second); });
+}
+
+std::string remove_replica(Self self, const OptionsPtr& options, std::string name) {
+  auto& s = self->state;
+  expect_change(s, *options);
+  std::uint32_t newest = 0;
+  for (const auto& [known, m] : s.members)
+    if (stays(m)) newest = std::max(newest, m.index);
+  if (name.empty()) name = text("replica ", newest);
+  const auto found = s.members.find(name);
+  if (found == s.members.end() || !stays(found->second))
+    fail(Code::not_found, "no '", name, "' takes part in this run, or it is leaving already");
+  if (staying_replicas(s) < 2)
+    fail(Code::failed_precondition, name, " is the only replica that stays: stop the run instead");
+  found->second.leaving = true;
+  self->send(options->feeder, detach_atom_v, found->second.index);
+  tell(self, options, text(name, " leaves when it has computed what it has"));
+  return name;
 }
 
 void start(Self self, const OptionsPtr& options) {
@@ -344,7 +564,10 @@ void start(Self self, const OptionsPtr& options) {
   }
   s.begun = s.last_tick = Clock::now();
   s.last_cpu = process_cpu_time();
-  s.replicas_running = options->replicas.size();
+  auto restarts = options->restarts;
+  if (!options->spawn_replica) restarts.most = 0;
+  s.rules.emplace(restarts);
+  for (const auto& [name, replica] : options->replicas) add_member(self, name, replica);
   for (const auto* decoders : {&options->decoders, &options->evaluation_decoders})
     for (const auto& [name, decoder] : *decoders)
       self->request(decoder, caf::infinite, start_atom_v)
@@ -352,27 +575,35 @@ void start(Self self, const OptionsPtr& options) {
                 [self, options](caf::error& error) {
                   if (!self->state.stopping) fail_run(self, options, to_error(error), true);
                 });
-  for (const auto& [name, replica] : options->replicas)
-    self->request(replica, caf::infinite, start_atom_v)
-        .then([self, options](std::uint64_t) { replica_done(self, options); },
-              [self, options](caf::error& error) {
-                fail_run(self, options, to_error(error), true);
-                replica_done(self, options);
-              });
+  for (const auto& [name, replica] : options->replicas) start_replica(self, options, name);
   self->delayed_send(self, options->interval, tick_atom_v);
+  if (s.stopping) stop_replicas(self, options);
+}
+
+/// What they wait for will not come.
+void end_replicas(ConductorState& s) {
+  for (const auto& [name, m] : s.members)
+    if (m.at == At::work) caf::anon_send_exit(m.handle, caf::exit_reason::kill);
+}
+
+void take_down(Self self, const OptionsPtr& options, const caf::down_msg& down) {
+  auto& s = self->state;
+  for (const auto& [name, m] : s.members)
+    if (m.handle.address() == down.source && m.at == At::work)
+      return take_loss(self, options, std::string(name), down.reason);
+  const auto found = s.watched.find(down.source);
+  if (found == s.watched.end() || !s.started || s.over) return;
+  if (!down.reason) return;  // it had nothing left to do
+  const auto cause = to_error(down.reason);
+  fail_run(self, options, Error(cause.code(), text(found->second, " ended: ", cause.what())), true);
+  if (options->vital.count(found->second) > 0) end_replicas(s);
 }
 
 }  // namespace
 
-Conductor::behavior_type conductor(Self self, OptionsPtr options) {
-  self->set_down_handler([self, options](const caf::down_msg& down) {
-    const auto found = self->state.watched.find(down.source);
-    if (found == self->state.watched.end() || !self->state.started || self->state.over) return;
-    if (!down.reason) return;  // it had nothing left to do
-    const auto cause = to_error(down.reason);
-    fail_run(self, options, Error(cause.code(), text(found->second, " ended: ", cause.what())),
-             true);
-  });
+LeadingConductor::behavior_type conductor(Self self, OptionsPtr options) {
+  self->set_down_handler(
+      [self, options](const caf::down_msg& down) { take_down(self, options, down); });
   return {
       [self, options](report_atom, const StepReport& report) {
         take_report(self, options, report);
@@ -398,6 +629,12 @@ Conductor::behavior_type conductor(Self self, OptionsPtr options) {
         return caf::ok_atom_v;
       },
       [self, options](tick_atom) { tick(self, options); },
+      [self, options](start_atom, const std::string& name) { restart(self, options, name); },
+      [self, options](join_atom) { return answer([&] { return add_replica(self, options); }); },
+      [self, options](leave_atom, const std::string& name) {
+        return answer([&] { return remove_replica(self, options, name); });
+      },
+      [self](status_atom) { return staying_replicas(self->state); },
   };
 }
 

@@ -4,10 +4,12 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "troupe/actors/supervision/supervision.h"
 #include "troupe/actors/training/progress.h"
 #include "troupe/messages/protocol.h"
 
@@ -17,15 +19,22 @@ struct ConductorOptions {
   std::vector<std::pair<std::string, Decoder>> decoders;  ///< started with the run, by name
   /// Those of the evaluation set: started with the run too, but they go on when it stops.
   std::vector<std::pair<std::string, Decoder>> evaluation_decoders;
-  std::vector<std::pair<std::string, Replica>> replicas;
+  std::vector<std::pair<std::string, Replica>> replicas;  ///< of the numbers 0, 1, ...
+  /// Spawns the replica of that number and name: for one that was lost, and for one more.
+  /// Without it the first loss ends the run.
+  std::function<Replica(std::uint32_t, const std::string&)> spawn_replica;
+  RestartOptions restarts;  ///< of replicas that are lost
+  std::string fixed;        ///< why replicas cannot come and go; empty when they can
+  Feeder feeder;            ///< whose books count; may be none
   std::vector<Shard> shards;
   ShardKeeper keeper;       ///< says which copies have taken the place of shards; may be none
   Coordinator coordinator;  ///< for the summary at the end; may be none
   std::vector<std::pair<std::string, caf::actor>> watched;  ///< whose death ends the run
-  Queue examples;                                           ///< for the fill level
-  Evaluator evaluator;                                      ///< may be none
-  Checkpointer checkpointer;                                ///< may be none
-  SummaryWriter summaries;                                  ///< may be none
+  std::set<std::string> vital;  ///< those of them without whom no replica can end its step
+  Queue examples;               ///< for the fill level
+  Evaluator evaluator;          ///< may be none
+  Checkpointer checkpointer;    ///< may be none
+  SummaryWriter summaries;      ///< may be none
 
   std::vector<std::string> names;    ///< of the training values
   std::uint64_t evaluate_every = 0;  ///< steps; 0 for at the end only
@@ -52,7 +61,24 @@ struct ConductorState {
   bool over = false;
   bool evaluating_last = false;  ///< the end waits for it
   std::map<caf::actor_addr, std::string> watched;
-  std::size_t replicas_running = 0;
+
+  /// A replica, or the place of one.
+  struct Member {
+    enum class At : std::uint8_t { work, rest, end };  ///< rest: lost, to be started again
+    std::uint32_t index = 0;
+    Replica handle;
+    At at = At::work;
+    bool leaving = false;
+    std::uint32_t starts = 1;
+    Clock::time_point lost_at;
+    bool due = false;   ///< its time to be started again has come
+    std::string again;  ///< what is computed again, in words, once it is known
+  };
+  std::map<std::string, Member> members;  ///< by name
+  std::uint32_t next_index = 0;
+  std::map<std::uint32_t, std::uint64_t> last_steps;  ///< that replicas have reported, by number
+  std::optional<Supervision> rules;
+  bool concluding = false;
   bool evaluating = false;
   std::optional<std::uint64_t> evaluation_due;
   std::uint64_t last_evaluated = 0;  ///< version
@@ -72,6 +98,19 @@ struct ConductorState {
   std::chrono::nanoseconds waited{0};
 };
 
+/// A conductor that also changes who takes part.
+///   (start, name)         of itself: it is time to start that replica again
+///   (join)        -> name   one more replica takes part
+///   (leave, name) -> name   that replica, or the newest one where the name is empty, gets no more
+///                           batches and leaves when it has computed what it has; not_found,
+///                           or failed_precondition when it is the last
+///   (status)      -> replicas that take part and are not about to leave
+using LeadingConductor =
+    Conductor::extend<caf::reacts_to<start_atom, std::string>,
+                      caf::replies_to<join_atom>::with<std::string>,
+                      caf::replies_to<leave_atom, std::string>::with<std::string>,
+                      caf::replies_to<status_atom>::with<std::int64_t>>;
+
 /// Starts decoders and replicas, adds up what the replicas report, has the
 /// evaluation made when it is due (one at a time: an evaluation that falls due
 /// during another follows it with the newest parameters) and ends the run: at the
@@ -80,9 +119,12 @@ struct ConductorState {
 /// asks for the end meanwhile. Every ending but a loss that is not finite
 /// leaves a checkpoint, if there is somebody to write it.
 ///
+/// A replica that is lost is started again, as the restarts allow, if its failure would not
+/// only repeat itself; events say what was lost, why, and what that costs.
+///
 /// The options are read when the run is started: until then whoever spawned the
 /// conductor may fill them in, since some of the others must know it first.
-Conductor::behavior_type conductor(Conductor::stateful_pointer<ConductorState> self,
-                                   std::shared_ptr<const ConductorOptions> options);
+LeadingConductor::behavior_type conductor(LeadingConductor::stateful_pointer<ConductorState> self,
+                                          std::shared_ptr<const ConductorOptions> options);
 
 }  // namespace troupe

@@ -1,5 +1,6 @@
 #include "troupe/actors/training/feeder.h"
 
+#include <algorithm>
 #include <caf/typed_event_based_actor.hpp>
 
 #include "troupe/messages/fault.h"
@@ -7,11 +8,10 @@
 namespace troupe {
 namespace {
 
-using Self = BatchSource::stateful_pointer<FeederState>;
-
-void ask(Self self, const FeederOptions& options);
+using Self = Feeder::stateful_pointer<FeederState>;
 
 Batch share(const Batch& batch, std::uint32_t index, std::uint32_t count) {
+  if (count == 1) return batch;
   const auto rows = batch.rows();
   const auto begin = rows * index / count;
   const auto end = rows * (index + 1) / count;
@@ -23,31 +23,67 @@ Batch share(const Batch& batch, std::uint32_t index, std::uint32_t count) {
   return part;
 }
 
-void hand_out(Self self, const FeederOptions& options, const Batch& batch) {
-  auto& s = self->state;
-  if (!s.split) {
-    const auto first = s.waiting.begin();
-    auto promise = std::move(first->second);
-    s.waiting.erase(first);
-    promise.deliver(batch);
+/// It has asked, and there is nothing for it here; `who` is its number.
+bool wants_more(const FeederState& s, std::uint32_t who, const FeederState::Seat& seat) {
+  if (s.split ? s.members.count(who) == 0 : s.retired.count(who) > 0) return false;
+  return !s.ledger.undecided(who) && seat.taken_by &&
+         std::any_of(seat.requests.begin(), seat.requests.end(),
+                     [&](const auto& request) { return request.from == seat.taken_by; });
+}
+
+auto first_that_wants_more(FeederState& s) {
+  return std::find_if(s.seats.begin(), s.seats.end(),
+                      [&](const auto& seat) { return wants_more(s, seat.first, seat.second); });
+}
+
+/// Answers the replica of that number, if it has asked and there is something to say.
+void serve(FeederState& s, std::uint32_t replica, FeederState::Seat& seat) {
+  // What the one before had comes first, and may still count.
+  if (!seat.taken_by || s.ledger.undecided(replica)) return;
+  const auto request = std::find_if(seat.requests.begin(), seat.requests.end(),
+                                    [&](const auto& r) { return r.from == seat.taken_by; });
+  if (request == seat.requests.end()) return;
+  auto batch = s.ledger.hand_out(replica);
+  const bool retired = s.retired.count(replica) > 0;
+  if (!batch && !retired && !s.end) return;
+  auto promise = std::move(request->promise);
+  seat.requests.erase(request);
+  if (batch)
+    promise.deliver(std::move(*batch));
+  else if (retired)
+    promise.deliver(fault(Code::out_of_range, "replica ", replica, " gets no more batches"));
+  else
+    promise.deliver(s.end);
+}
+
+/// A batch has come: puts it down for whom it is meant.
+void take_in(FeederState& s, Batch batch) {
+  if (s.split && !s.members.empty()) {
+    std::uint32_t index = 0;
+    const auto count = static_cast<std::uint32_t>(s.members.size());
+    for (const auto replica : s.members) {
+      s.ledger.add(replica, share(batch, index++, count));
+      serve(s, replica, s.seats[replica]);
+    }
     return;
   }
-  for (std::uint32_t replica = 0; replica < options.replicas; ++replica) {
-    auto part = share(batch, replica, options.replicas);
-    const auto waiting = s.waiting.find(replica);
-    if (waiting == s.waiting.end()) {
-      s.ready[replica].push_back(std::move(part));
-      continue;
-    }
-    auto promise = std::move(waiting->second);
-    s.waiting.erase(waiting);
-    promise.deliver(std::move(part));
-  }
+  const auto first = first_that_wants_more(s);
+  // Whoever asked may have left meanwhile.
+  if (first == s.seats.end()) return s.ledger.add(std::move(batch));
+  s.ledger.add(first->first, std::move(batch));
+  serve(s, first->first, first->second);
 }
 
 void ask(Self self, const FeederOptions& options) {
   auto& s = self->state;
-  if (s.asked || s.waiting.empty()) return;
+  while (first_that_wants_more(s) != s.seats.end()) {
+    auto unclaimed = s.ledger.take_unclaimed();
+    if (!unclaimed) break;
+    take_in(s, std::move(*unclaimed));
+  }
+  if (s.end)
+    for (auto& [replica, seat] : s.seats) serve(s, replica, seat);
+  if (s.asked || s.end || first_that_wants_more(s) == s.seats.end()) return;
   s.asked = true;
   s.clock.enter(StageActivity::waiting_for_input);
   DequeueRequest request;
@@ -55,47 +91,114 @@ void ask(Self self, const FeederOptions& options) {
   request.up_to = !options.drop_remainder;
   self->request(options.queue, caf::infinite, dequeue_atom_v, request)
       .then(
-          [self, options](const Batch& batch) {
+          [self, options](Batch& batch) {
             auto& s = self->state;
             s.asked = false;
             s.clock.enter(StageActivity::waiting_for_output);
             s.clock.passed_on(static_cast<std::uint64_t>(batch.rows()), 0);
-            hand_out(self, options, batch);
+            take_in(s, std::move(batch));
             ask(self, options);
           },
-          [self](caf::error& error) {
+          [self, options](caf::error& error) {
             auto& s = self->state;
             s.asked = false;
             s.clock.enter(StageActivity::idle);
             s.end = error;
-            for (auto& [replica, promise] : s.waiting) promise.deliver(error);
-            s.waiting.clear();
+            ask(self, options);
           });
+}
+
+caf::result<Batch> next(Self self, const FeederOptions& options, std::uint32_t replica) {
+  auto& s = self->state;
+  auto& seat = s.seats[replica];
+  const auto from = self->current_sender()->address();
+  if (from == seat.left)
+    return fault(Code::cancelled, "feeder: that replica ", replica, " has left");
+  for (const auto& request : seat.requests)
+    if (request.from == from)
+      return fault(Code::failed_precondition, "feeder: replica ", replica,
+                   " asked for a batch twice");
+  if (!seat.taken_by) seat.taken_by = from;
+  auto promise = self->make_response_promise<Batch>();
+  seat.requests.push_back({from, promise});
+  if (!s.end) serve(s, replica, seat);
+  ask(self, options);
+  return promise;
+}
+
+/// The replica at that address is lost, or done.
+void leave(FeederState& s, std::uint32_t replica, const caf::actor_addr& who,
+           const Settlement& undecided) {
+  auto& seat = s.seats[replica];
+  std::erase_if(seat.requests, [&](auto& request) {
+    if (request.from != who) return false;
+    request.promise.deliver(fault(Code::cancelled, "feeder: replica ", replica, " has left"));
+    return true;
+  });
+  seat.left = who;
+  if (seat.taken_by == who) {
+    s.ledger.depart(replica, undecided);
+    seat.taken_by = seat.requests.empty() ? caf::actor_addr() : seat.requests.front().from;
+  }
+  std::erase_if(s.questions, [&](auto& question) {
+    if (question.replica != replica || question.who != who) return false;
+    question.promise.deliver(s.ledger.left_by(replica));
+    return true;
+  });
+  serve(s, replica, seat);
+}
+
+caf::result<LedgerStatus> tell_left(Self self, std::uint32_t replica, const caf::actor_addr& who) {
+  auto& s = self->state;
+  if (s.seats[replica].left == who) return s.ledger.left_by(replica);
+  auto promise = self->make_response_promise<LedgerStatus>();
+  s.questions.push_back({replica, who, promise});
+  return promise;
+}
+
+/// The books are now as of that version of the parameters.
+void settle(Self self, const FeederOptions& options, const Settlement& settlement) {
+  auto& s = self->state;
+  s.ledger.settle(settlement);
+  // Whose requests had to wait for what becomes of the sets of the one before.
+  for (const auto& set : settlement.sets) serve(s, set.replica, s.seats[set.replica]);
+  ask(self, options);
 }
 
 }  // namespace
 
-BatchSource::behavior_type feeder(Self self, FeederOptions options) {
+Feeder::behavior_type feeder(Self self, FeederOptions options) {
   self->state.split = options.split;
+  for (std::uint32_t i = 0; i < options.replicas; ++i) self->state.members.insert(i);
   return {
-      [self, options](next_atom, std::uint32_t replica) -> caf::result<Batch> {
-        auto& s = self->state;
-        auto& ready = s.ready[replica];
-        if (!ready.empty()) {
-          auto batch = std::move(ready.front());
-          ready.pop_front();
-          return batch;
-        }
-        if (s.end) return s.end;
-        auto promise = self->make_response_promise<Batch>();
-        if (!s.waiting.emplace(replica, promise).second)
-          return fault(Code::failed_precondition, "feeder: replica ", replica,
-                       " asked for a batch twice");
+      [self, options](next_atom, std::uint32_t replica) { return next(self, options, replica); },
+      [self, options](assign_atom, bool split) {
+        self->state.split = split;
         ask(self, options);
-        return promise;
       },
-      [self](assign_atom, bool split) { self->state.split = split; },
       [self](status_atom) { return self->state.clock.read(); },
+      [self, options](settle_atom, const Settlement& settlement) {
+        settle(self, options, settlement);
+      },
+      [self, options](leave_atom, std::uint32_t replica, const caf::actor_addr& who,
+                      const Settlement& undecided) {
+        leave(self->state, replica, who, undecided);
+        ask(self, options);
+      },
+      [self, options](join_atom, std::uint32_t replica) {
+        if (self->state.retired.count(replica) == 0) self->state.members.insert(replica);
+        ask(self, options);
+      },
+      [self, options](detach_atom, std::uint32_t replica) {
+        self->state.members.erase(replica);
+        self->state.retired.insert(replica);
+        serve(self->state, replica, self->state.seats[replica]);
+        ask(self, options);
+      },
+      [self](ledger_atom) { return self->state.ledger.status(); },
+      [self](ledger_atom, std::uint32_t replica, const caf::actor_addr& who) {
+        return tell_left(self, replica, who);
+      },
   };
 }
 

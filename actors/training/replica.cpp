@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "troupe/actors/aggregation/weighted_sum.h"
+#include "troupe/actors/supervision/supervision.h"
 #include "troupe/messages/answer.h"
 #include "troupe/ops/random.h"
 
@@ -26,13 +27,20 @@ void leave_shards(const ReplicaState& s, const OptionsPtr& options) {
   for (const auto& shard : s.shards) caf::anon_send(shard.handle, leave_atom_v, options->index);
 }
 
+/// It is done when all shards have passed on that it leaves: what the coordinator decides for
+/// that comes before anything that is asked of the shards afterwards.
 void finish(Self self, const OptionsPtr& options) {
   auto& s = self->state;
   if (!s.running) return;
   s.running = false;
   s.clock.enter(StageActivity::idle);
-  leave_shards(s, options);
-  s.started.deliver(s.steps);
+  const auto missing = std::make_shared<std::size_t>(s.shards.size());
+  const auto count = [self, missing] {
+    if (--*missing == 0) self->state.started.deliver(self->state.steps);
+  };
+  for (const auto& shard : s.shards)
+    self->request(shard.handle, caf::infinite, leave_atom_v, options->index)
+        .then([count](caf::ok_atom) { count(); }, [count](caf::error&) { count(); });
 }
 
 void abort(Self self, const OptionsPtr& options, const caf::error& error) {
@@ -40,7 +48,9 @@ void abort(Self self, const OptionsPtr& options, const caf::error& error) {
   if (!s.running) return;
   s.running = false;
   s.clock.enter(StageActivity::idle);
-  leave_shards(s, options);
+  // In the place of one that has failed otherwise another may be started: then it is lost, and
+  // has not left.
+  if (repeats_itself(code_of(error))) leave_shards(s, options);
   s.started.deliver(fault(to_error(error).within(s.title)));
 }
 
@@ -110,7 +120,7 @@ void meet_shard(ReplicaState& s, const ReplicaOptions& options, std::size_t shar
 
 void ask_for_batch(Self self, const OptionsPtr& options) {
   auto& s = self->state;
-  if (s.asked || s.next.size() >= options->prefetch || s.at_end || s.stopping) return;
+  if (!s.running || s.asked || s.next.size() >= options->prefetch || s.at_end || s.stopping) return;
   s.asked = true;
   self->request(options->batches, caf::infinite, next_atom_v, options->index)
       .then(
@@ -215,9 +225,14 @@ void commit(Self self, const OptionsPtr& options, bool given_up) {
   s.clock.enter(StageActivity::waiting_for_output);
   s.report.computed = s.commit_begun - s.set_begun;
   s.commits = s.shards.size();
-  s.commit = {
-      options->index,          s.steps, 0, given_up ? 0 : static_cast<double>(s.rows), s.order,
-      s.local ? s.batches : 1, given_up};
+  s.commit = {options->index,
+              s.steps,
+              0,
+              given_up ? 0 : static_cast<double>(s.rows),
+              s.order,
+              s.local ? s.batches : 1,
+              given_up,
+              s.batches};
   s.result = {};
   // A shard that finds its values unshared updates them in place.
   for (auto& value : s.parameters) value = Tensor();
@@ -636,6 +651,10 @@ Replica::behavior_type replica(Self self, ReplicaOptions given) {
   s.accumulated = GradientAccumulator(options->fragment.parts.size());
   s.compressor = GradientCompressor(options->compression);
   s.loss_scale = LossScale(options->loss_scale);
+  // It ends, but not without a word.
+  self->set_exception_handler([self](std::exception_ptr&) -> caf::error {
+    return fault(to_error(current_failure()).within(self->state.title));
+  });
   return {
       [self, options](start_atom) -> caf::result<std::uint64_t> {
         auto& s = self->state;

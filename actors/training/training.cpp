@@ -36,13 +36,13 @@ namespace troupe {
 namespace {
 
 constexpr std::chrono::minutes kPatienceAtStart{10};
+constexpr int kMostOfAKind = 1024;
 
 void check(const TrainingOptions& o) {
   const auto at_least_one = [](int value, const char* what) {
-    constexpr int kMost = 1024;
-    if (value < 1 || value > kMost)
-      fail(Code::invalid_argument, "a training run needs at least 1 and at most ", kMost, " ", what,
-           "s, but ", value, " were asked for");
+    if (value < 1 || value > kMostOfAKind)
+      fail(Code::invalid_argument, "a training run needs at least 1 and at most ", kMostOfAKind,
+           " ", what, "s, but ", value, " were asked for");
   };
   at_least_one(o.replicas, "replica");
   at_least_one(o.shards, "shard");
@@ -59,6 +59,7 @@ void check(const TrainingOptions& o) {
          "checkpoints.every and checkpoints.resume need a checkpoints.directory");
   if (o.evaluation.stop_below && !o.evaluation.data)
     fail(Code::invalid_argument, "evaluation.stop_below needs evaluation.data");
+  validate(o.restarts);
   const auto& a = o.aggregation;
   if (a.accumulate < 1)
     fail(Code::invalid_argument, "aggregation.accumulate must be at least 1, but is 0");
@@ -227,7 +228,7 @@ struct Training::Plan {
 struct Training::Running {
   Running(ThreadBudget budget, Troupe* host) : troupe(host ? Troupe(*host) : Troupe(budget)) {}
   Troupe troupe;
-  Conductor conductor;
+  LeadingConductor conductor;
   SummaryWriter summaries;
   Publisher publisher;
   Observer observer;
@@ -280,14 +281,16 @@ Training::Training(const ModelFunction& model, Batches data, TrainingOptions opt
 Training::~Training() { stop(options_.patience); }
 
 std::uint64_t Training::memory_bound() const {
-  // Batches of a set that may have to be computed again are kept until it is applied.
-  const auto kept = static_cast<std::int64_t>(options_.aggregation.accumulate) - 1;
+  // Batches of a set may have to be computed again: they are kept until it is applied.
+  const auto& a = options_.aggregation;
+  const auto kept =
+      static_cast<std::int64_t>(std::max(a.accumulate, make_policy(a.policy)->local_steps())) - 1;
   return data_.prefetch(data_.prefetched() + kept).memory_bound(options_.replicas);
 }
 
 void Training::change_policy(const std::string& policy) {
   check_policy(options_, policy, plan_->tables);
-  const std::lock_guard guard(policy_mutex_);
+  const std::lock_guard guard(mutex_);
   if (coordinator_)
     caf::anon_send(coordinator_, policy_atom_v, policy);
   else
@@ -332,6 +335,7 @@ Coordinator spawn_coordinator(Casting c, std::size_t shards, const std::vector<s
   o.replicas = static_cast<std::uint32_t>(c.options.replicas);
   o.max_steps = c.options.max_steps;
   o.deterministic = c.options.deterministic;
+  o.replaces_lost = c.options.restarts.most > 0 && !all_reduces(c.options);
   o.listener = listener;
   return c.troupe.spawn("coordinator", coordinator, o);
 }
@@ -466,7 +470,9 @@ std::optional<Checkpoint> checkpoint_to_resume(const CheckpointOptions& o) {
 
 TrainingOutcome Training::run() {
   if (running_) fail(Code::failed_precondition, "Training::run() may be called once");
+  std::unique_lock lock(mutex_);
   running_ = std::make_unique<Running>(options_.threads, host_.troupe);
+  lock.unlock();
   auto& troupe = running_->troupe;
   const Casting casting{troupe, options_};
   const auto& o = options_;
@@ -476,8 +482,10 @@ TrainingOutcome Training::run() {
 
   const auto leading = std::make_shared<ConductorOptions>();
   auto& c = *leading;
+  lock.lock();
   running_->conductor =
       troupe.spawn("conductor", conductor, std::shared_ptr<const ConductorOptions>(leading));
+  lock.unlock();
   const auto listener = caf::actor_cast<TrainingListener>(running_->conductor);
 
   const auto begin = checkpoint_to_resume(o.checkpoints);
@@ -493,7 +501,7 @@ TrainingOutcome Training::run() {
     writer = troupe.spawn<caf::detached>("checkpointer", checkpointer, w);
     troupe.observe(writer, Role::checkpointer);
   }
-  std::unique_lock policy_lock(policy_mutex_);
+  lock.lock();
   const auto attached = all_reduces(o) ? static_cast<std::size_t>(o.replicas) : plan_->shard_count;
   coordinator_ = spawn_coordinator(casting, attached, plan_->tables, listener);
   const auto whole_rounds =
@@ -504,41 +512,41 @@ TrainingOutcome Training::run() {
                            plan_->fragment.parts);
   std::vector<Shard> shards;
   for (const auto& one : kept) shards.push_back(one.shard);
-  policy_lock.unlock();
+  lock.unlock();
   if (begin) c.first_step = restore(casting, shards, *begin);
   const auto keeper = spawn_keeper(casting, std::move(kept), sink, listener);
 
   const auto seed = mix(o.seed ^ mix(c.first_step));
   const auto pipeline =
       host_.examples ? examples_of(troupe, host_.examples) : data_.spawn(troupe, "", seed);
-  const bool split = whole_rounds && (o.replicas > 1 || o.deterministic);
   FeederOptions f;
   f.queue = pipeline.queue;
   f.batch = data_.rows();
   f.replicas = static_cast<std::uint32_t>(o.replicas);
-  f.split = split;
+  f.split = whole_rounds;
   f.drop_remainder = data_.remainder() == Remainder::drop;
   const auto batches = troupe.spawn("feeder", feeder, f);
   troupe.observe(batches, Role::feeder);
   troupe.link(pipeline.queue, batches);
   troupe.tell(coordinator_, assign_atom_v, batches);
 
+  ReplicaOptions r;
+  r.fragment = plan_->fragment;
+  r.batches = batches;
+  r.shards = shards;
+  r.keeper = keeper;
+  r.compression = Compression::parse(o.aggregation.compression);
+  r.loss_scale = o.loss_scale;
+  r.listener = listener;
+  r.seed = seed;
+  r.optimizer = o.optimizer;
+  r.learning_rate = o.learning_rate;
+  r.clip_norm = o.aggregation.clip_norm;
+  r.prefetch = static_cast<std::size_t>(data_.prefetched());
   for (int i = 0; i < o.replicas; ++i) {
-    ReplicaOptions r;
     r.index = static_cast<std::uint32_t>(i);
-    r.fragment = plan_->fragment;
-    r.batches = batches;
     r.device = devices.of_replica(i, *r.fragment.spec.graph);
     r.shards = all_reduces(o) ? std::vector{shards[i]} : shards;
-    r.keeper = keeper;
-    r.compression = Compression::parse(o.aggregation.compression);
-    r.loss_scale = o.loss_scale;
-    r.listener = listener;
-    r.seed = seed;
-    r.optimizer = o.optimizer;
-    r.learning_rate = o.learning_rate;
-    r.clip_norm = o.aggregation.clip_norm;
-    r.prefetch = static_cast<std::size_t>(data_.prefetched());
     const auto name = text("replica ", i);
     c.replicas.emplace_back(name, troupe.spawn(name, replica, r));
     const auto& spawned = c.replicas.back().second;
@@ -580,13 +588,20 @@ TrainingOutcome Training::run() {
 
   c.shards = shards;
   c.coordinator = coordinator_;
-  // All but the conductor: an actor that holds itself would never end.
+  // All but the conductor, as an actor that holds itself would never end, and but the replicas,
+  // which it supervises.
   c.watched = troupe.members();
   std::erase_if(c.watched, [&](const auto& member) {
-    return member.first == "conductor" ||
+    return member.first == "conductor" || member.first.rfind("replica ", 0) == 0 ||
            (keeper && member.first.rfind("shard ", 0) == 0 && member.first != "shard keeper");
   });
   c.keeper = keeper;
+  std::vector<caf::actor_addr> vital{coordinator_.address(), batches.address()};
+  for (const auto& shard : shards) vital.push_back(shard.address());
+  for (const auto& [name, actor] : c.watched)
+    if (name.rfind("device ", 0) == 0 ||
+        std::find(vital.begin(), vital.end(), actor.address()) != vital.end())
+      c.vital.insert(name);
   c.examples = pipeline.queue;
   c.checkpointer = writer;
   c.names = plan_->fragment.values;
@@ -600,6 +615,28 @@ TrainingOutcome Training::run() {
   c.interval = o.progress_interval;
   c.patience = o.patience;
   running_->observer = spawn_observer(casting);
+  c.feeder = batches;
+  c.restarts = o.restarts;
+  c.restarts.seed ^= o.seed;
+  // The sum of an all-reduce has a part of each replica, and nobody else has its shard.
+  if (all_reduces(o)) c.restarts.most = 0;
+  if (all_reduces(o)) c.fixed = "the replicas of an all-reduce cannot come and go";
+  if (o.deterministic)
+    c.fixed =
+        "who takes part when would depend on timing: the replicas of a deterministic run "
+        "cannot come and go";
+  r.listener = TrainingListener();  // the conductor must not hold itself
+  c.spawn_replica = [&troupe, r, devices, leader = listener.address(),
+                     observer = running_->observer](std::uint32_t index, const std::string& name) {
+    auto options = r;
+    options.index = index;
+    options.device = devices.of_replica(static_cast<int>(index), *r.fragment.spec.graph);
+    options.listener = caf::actor_cast<TrainingListener>(leader);
+    const auto spawned = troupe.system().spawn(replica, options);
+    troupe.replace(name, caf::actor_cast<caf::actor>(spawned));
+    troupe.tell(observer, assign_atom_v, name, caf::actor_cast<caf::actor>(spawned));
+    return spawned;
+  };
   troupe.tell(running_->observer, start_atom_v);
   {
     const std::lock_guard guard(observer_mutex_);
@@ -632,6 +669,54 @@ ObservationsPtr Training::observed() const {
                                                status_atom_v);
 }
 
+template <class Answer, class... Words>
+Answer Training::ask_conductor(Words... words) {
+  const std::shared_lock asking(asking_);
+  std::unique_lock lock(mutex_);
+  if (!running_ || !running_->conductor)
+    fail(Code::failed_precondition, "replicas come and go only while a run goes on");
+  const auto conductor = running_->conductor;
+  auto& troupe = running_->troupe;
+  lock.unlock();
+  return troupe.ask<Answer>(conductor, kPatienceAtStart, std::move(words)...);
+}
+
+std::string Training::add_replica() { return ask_conductor<std::string>(join_atom_v); }
+
+std::string Training::remove_replica(const std::string& name) {
+  return ask_conductor<std::string>(leave_atom_v, name);
+}
+
+std::vector<std::string> Training::set_replicas(int count) {
+  if (count < 1 || count > kMostOfAKind)
+    fail(Code::invalid_argument, "a training run needs at least 1 and at most ", kMostOfAKind,
+         " replicas, but ", count, " were asked for");
+  std::vector<std::string> changed;
+  auto have = ask_conductor<std::int64_t>(status_atom_v);
+  for (; have < count; ++have) changed.push_back(add_replica());
+  for (; have > count; --have) changed.push_back(remove_replica());
+  return changed;
+}
+
+std::vector<std::string> Training::members() const {
+  const std::lock_guard guard(mutex_);
+  std::vector<std::string> names;
+  if (running_)
+    for (const auto& [name, actor] : running_->troupe.members()) names.push_back(name);
+  return names;
+}
+
+void Training::kill(const std::string& name) {
+  const std::lock_guard guard(mutex_);
+  std::string others;
+  if (running_)
+    for (const auto& [known, actor] : running_->troupe.members()) {
+      if (known == name) return caf::anon_send_exit(actor, caf::exit_reason::kill);
+      others += text(others.empty() ? "" : ", ", known);
+    }
+  fail(Code::not_found, "no actor is called '", name, "'; there are: ", others);
+}
+
 Explanation Training::explain() const {
   const auto seen = observed();
   const auto budget = options_.threads.resolved();
@@ -649,7 +734,9 @@ Explanation Training::explain() const {
 std::vector<std::string> Training::stop(std::chrono::milliseconds deadline) {
   if (!running_) return {};
   // A handle keeps the thread of a detached actor, and the system waits for it.
-  running_->conductor = Conductor();
+  const std::unique_lock asking(asking_);
+  std::unique_lock lock(mutex_);
+  running_->conductor = LeadingConductor();
   running_->summaries = SummaryWriter();
   running_->publisher = Publisher();
   {
@@ -657,11 +744,10 @@ std::vector<std::string> Training::stop(std::chrono::milliseconds deadline) {
     observing_ = false;
     running_->observer = Observer();
   }
-  {
-    const std::lock_guard guard(policy_mutex_);
-    coordinator_ = Coordinator();
-  }
+  coordinator_ = Coordinator();
+  lock.unlock();
   auto left = running_->troupe.stop(deadline);
+  lock.lock();
   if (left.empty())
     running_.reset();
   else

@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <shared_mutex>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "troupe/actors/explain/explanation.h"
 #include "troupe/actors/parameters/placement.h"
 #include "troupe/actors/pipeline/pipeline.h"
+#include "troupe/actors/supervision/restart_budget.h"
 #include "troupe/actors/training/fragments.h"
 #include "troupe/actors/training/loss_scale.h"
 #include "troupe/actors/training/model.h"
@@ -86,7 +88,11 @@ struct TrainingOptions {
   std::map<std::string, std::string> labels;  ///< kept in every checkpoint: the program's name ...
   ProgressListener progress;
   std::chrono::milliseconds progress_interval{1000};
-  EventListener events;  ///< late replicas, gradients left out, changes of the policy ...
+  /// Of replicas that are lost: they come back and compute again what they had. With
+  /// restarts.most = 0 the first loss ends the run.
+  RestartOptions restarts;
+  EventListener events;  ///< replicas that are lost, come or go; late replicas, gradients left out,
+                         ///< changes of the policy ...
   /// Told when nothing has moved for ten seconds, with who waits for whom.
   std::function<void(const std::string&)> stalled;
   std::chrono::milliseconds patience{30000};  ///< for everybody to stop
@@ -134,6 +140,23 @@ class Training {
   /// the run cannot have it.
   void change_policy(const std::string& policy);
 
+  /// One more replica; returns its name. From any thread while run() is at work, as the next
+  /// ones, but not from a listener: throws failed_precondition at other times, and in a
+  /// deterministic run. Batches that are split are cut for it too from then on.
+  std::string add_replica();
+  /// A replica gets no more batches, and leaves when it has computed what it has; the newest
+  /// one when no name is given. Returns its name. Throws not_found, and failed_precondition
+  /// for the last one.
+  std::string remove_replica(const std::string& name = "");
+  /// Adds or removes until so many are left; returns the names of those that come or go.
+  std::vector<std::string> set_replicas(int count);
+
+  /// The names of all actors: "replica 0", "shard 1", "feeder" ... From any thread.
+  std::vector<std::string> members() const;
+  /// Ends that actor at once, as a fault would. What then happens to the run: see
+  /// docs/tutorials/supervision.md. From any thread; throws not_found.
+  void kill(const std::string& name);
+
   /// Where the time of the run went and what limited it; from any thread, also while the run
   /// goes on. Throws failed_precondition before it has begun.
   Explanation explain() const;
@@ -144,6 +167,8 @@ class Training {
 
  private:
   struct Running;
+  template <class Answer, class... Words>
+  Answer ask_conductor(Words... words);
   std::uint64_t memory_bound() const;
   ObservationsPtr observed() const;
   TrainingOptions options_;
@@ -156,8 +181,10 @@ class Training {
   bool observing_ = false;        ///< somebody can be asked, under the mutex
   ObservationsPtr observations_;  ///< of a run that has ended, under the mutex
   std::atomic<bool> stop_requested_{false};
-  std::mutex policy_mutex_;
-  Coordinator coordinator_;  ///< while there is one; with the policy, under the mutex
+  /// Of running_ as others see it, the policy and the coordinator while there is one.
+  mutable std::mutex mutex_;
+  std::shared_mutex asking_;  ///< held while somebody asks the conductor
+  Coordinator coordinator_;
 };
 
 }  // namespace troupe

@@ -59,6 +59,12 @@ int report(const TrainingOutcome& outcome, const Training& training, const Train
            const std::vector<std::string>& names, const std::string& next) {
   report_outcome(outcome, names);
   note("{}", aggregation_summary(outcome.aggregation));
+  if (outcome.restarts > 0)
+    note("restarts:   {}; {} samples were handed out again\n", outcome.restarts,
+         with_commas(static_cast<std::uint64_t>(outcome.records_repeated)));
+  if (outcome.records_lost > 0)
+    note("left out:   {} samples, with gradients that are not finite\n",
+         with_commas(static_cast<std::uint64_t>(outcome.records_lost)));
   if (outcome.ending != Ending::failed) note("{}", summary(training.explain(), KnobStyle::flags));
   if (!outcome.checkpoint.empty())
     note("checkpoint: {} (safetensors and a manifest; \"troupe inspect {}\" shows it)\n",

@@ -176,6 +176,28 @@ void add_aggregation_options(CLI::App& command, TrainArguments& a) {
       ->group("Aggregation");
 }
 
+void add_restart_options(CLI::App& command, TrainArguments& a) {
+  command
+      .add_option(
+          "--restarts", a.restarts,
+          "Most restarts of lost replicas within the period; 0: the first loss ends the run")
+      ->check(between(0, 1e6))
+      ->capture_default_str()
+      ->group("Actors");
+  command
+      .add_option("--restart-period", a.restart_period,
+                  "Seconds after which a restart does not count any more")
+      ->check(between(0.001, 1e9))
+      ->capture_default_str()
+      ->group("Actors");
+  command
+      .add_option("--restart-delay", a.restart_delay,
+                  "Seconds before the first restart of a replica; each further one waits longer")
+      ->check(between(0, 10))
+      ->capture_default_str()
+      ->group("Actors");
+}
+
 }  // namespace
 
 void add_training_options(CLI::App& command, TrainArguments& a) {
@@ -233,6 +255,7 @@ void add_training_options(CLI::App& command, TrainArguments& a) {
       ->capture_default_str()
       ->group("Actors");
   add_aggregation_options(command, a);
+  add_restart_options(command, a);
   command.add_flag("--deterministic", a.deterministic, "The same bits at every run")
       ->group("Actors");
   command.add_option("--placement", a.placement, "Of variables on shards: by_bytes, round_robin")
@@ -285,6 +308,14 @@ void add_output_options(CLI::App& command, TrainArguments& a) {
       ->group("Output");
 }
 
+namespace {
+
+std::chrono::milliseconds milliseconds_of(double seconds) {
+  return std::chrono::milliseconds(std::llround(seconds * 1000));
+}
+
+}  // namespace
+
 TrainingOptions training_options(const TrainArguments& a, const Program& program) {
   auto o = program.options;
   if (!a.optimizer.empty()) o.optimizer = parse_optimizer(a.optimizer);
@@ -300,9 +331,11 @@ TrainingOptions training_options(const TrainArguments& a, const Program& program
   o.precision = parse_dtype(a.precision);
   o.loss_scale.initial = a.loss_scale;
   o.aggregation.not_finite = parse_not_finite(a.not_finite);
-  o.aggregation.round_deadline =
-      std::chrono::milliseconds(static_cast<std::int64_t>(a.round_deadline * 1000));
+  o.aggregation.round_deadline = milliseconds_of(a.round_deadline);
   o.aggregation.leave_out_late = a.leave_out_late;
+  o.restarts.most = a.restarts;
+  o.restarts.period = milliseconds_of(a.restart_period);
+  o.restarts.delay = milliseconds_of(a.restart_delay);
   o.deterministic = a.deterministic;
   o.placement = parse_variable_placement(a.placement);
   if (a.average >= 0) o.average_decay = a.average;

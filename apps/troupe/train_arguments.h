@@ -32,6 +32,9 @@ struct TrainArguments {
   std::string not_finite = "fail";
   double round_deadline = 0;  ///< seconds
   bool leave_out_late = false;
+  int restarts = 10;
+  double restart_period = 600;  ///< seconds
+  double restart_delay = 0.1;   ///< seconds
   bool deterministic = false;
   std::string placement = "by_bytes";
   double average = -1;

@@ -61,7 +61,8 @@ foreach(policy IN ITEMS sync sync:backups=1 sync:quorum=3 async ssp:1 local:2)
 endforeach()
 expect(0 "2 replicas, async:staleness=weight <-> .*all steps done: step 5,"
   train headline ${small} --steps 5 --no-checkpoints --replicas 2 --async --staleness weight
-  --clip-norm 0.1 --round-deadline 100 --leave-out-late)
+  --clip-norm 0.1 --round-deadline 100 --leave-out-late --restarts 3
+  --restart-period 60 --restart-delay 0.05)
 expect(0 "all steps done: step 2, 200 samples"
   train headline ${small} --steps 2 --no-checkpoints --accumulate 2)
 expect(2 "sync:backups=2.*nobody to wait for|nobody to wait for"

@@ -26,6 +26,7 @@
 #include "troupe/actors/readers/tfrecord_writer.h"
 #include "troupe/actors/session.h"
 #include "troupe/actors/stages/staged_training.h"
+#include "troupe/actors/supervision/supervisor.h"
 #include "troupe/actors/topology/model_catalog.h"
 #include "troupe/actors/topology/topology_file.h"
 #include "troupe/actors/topology/troupe.h"
@@ -382,6 +383,42 @@ later.join();
   const auto file = read_topology(path, {{"replicas", "2"}});
   Training training(file.model, file.data, file.options);
   const auto outcome = training.run();
+  }
+
+  void restarts(TrainingOptions options) {
+options.restarts.most = 3;                               // in any `period`, all replicas together
+options.restarts.period = std::chrono::minutes(10);
+options.restarts.delay = std::chrono::milliseconds(100); // twice as long each time, up to
+options.restarts.longest_delay = std::chrono::seconds(10);
+  }
+
+  void come_and_go(ModelFunction model, Batches data, TrainingOptions options) {
+Training training(model, data, options);
+std::thread later([&] {
+  training.add_replica();             // "replica 2", if there were two
+  training.remove_replica("replica 0");
+  training.set_replicas(4);
+});
+training.run();
+later.join();
+  }
+
+  void killed(Training& training) {
+for (const auto& name : training.members()) std::cout << name << '\n';
+training.kill("replica 1");
+  }
+
+  void supervised(caf::actor_system& system,
+                  std::function<caf::actor(std::uint32_t)> start_source,
+                  std::function<caf::actor(std::uint32_t)> start_sink) {
+SupervisorOptions options;
+options.children = {
+    {"source", start_source, Strategy::rest_for_one},  // the sink is started again with it
+    {"sink", start_sink},
+};
+options.restarts.most = 5;
+options.events = [](const std::string& words) { std::cerr << words << '\n'; };
+const auto leader = system.spawn(supervisor, options);
   }
 };
 // clang-format on

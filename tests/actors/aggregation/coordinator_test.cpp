@@ -376,5 +376,108 @@ TEST_F(ACoordinator, ChangesThePolicyAtTheEndOfARound) {
               HasSubstr("no policy is called 'asink'"));
 }
 
+// ---- whoever hands out batches ---------------------------------------------------------------
+
+/// What a feeder is told.
+struct Told {
+  std::vector<Settlement> settlements;
+  std::vector<std::pair<std::uint32_t, Settlement>> left;
+  std::vector<std::uint32_t> joined;
+};
+Feeder::behavior_type noting_feeder(Feeder::pointer, std::shared_ptr<Told> told) {
+  return {
+      [](next_atom, std::uint32_t) { return Batch{}; },
+      [](assign_atom, bool) {},
+      [](status_atom) { return StageStatus{}; },
+      [=](settle_atom, const Settlement& s) { told->settlements.push_back(s); },
+      [=](leave_atom, std::uint32_t replica, const caf::actor_addr&, const Settlement& undecided) {
+        told->left.emplace_back(replica, undecided);
+      },
+      [=](join_atom, std::uint32_t replica) { told->joined.push_back(replica); },
+      [](detach_atom, std::uint32_t) {},
+      [](ledger_atom) { return LedgerStatus{}; },
+      [](ledger_atom, std::uint32_t, const caf::actor_addr&) { return LedgerStatus{}; },
+  };
+}
+
+class ACoordinatorWithAFeeder : public ACoordinator {
+ protected:
+  void start_with_feeder(CoordinatorOptions c, std::uint32_t replicas) {
+    start(c, replicas);
+    caf::anon_send(rounds, assign_atom_v, spawn(noting_feeder, told));
+    settle();
+  }
+  /// Another actor joins as that replica.
+  void join_anew(std::uint32_t replica) {
+    who[replica] = client();
+    for (const auto& shard : shards) ask_as<ApplyResult>(who[replica], shard, join_atom_v, replica);
+  }
+  std::shared_ptr<Told> told = std::make_shared<Told>();
+};
+
+TEST_F(ACoordinatorWithAFeeder, TellsItOnceForEachDecision) {
+  start_with_feeder(with_policy("sync"), 2);
+  push(0, 1, 1, 0);
+  push(1, 1, 1, 0);
+  ASSERT_EQ(told->settlements.size(), 1u);
+  EXPECT_EQ(told->settlements[0].version, 1u);
+  EXPECT_EQ(told->settlements[0].sets.size(), 2u);
+}
+
+TEST_F(ACoordinatorWithAFeeder, TellsItWhatOneThatDiedLeftUndecided) {
+  start_with_feeder(with_policy("sync"), 2);
+  push(1, 1, 1, 0);
+  kill(who[1]);
+  ASSERT_EQ(told->left.size(), 1u);
+  EXPECT_EQ(told->left[0].first, 1u);
+  ASSERT_EQ(told->left[0].second.sets.size(), 1u);
+  EXPECT_EQ(told->left[0].second.sets[0].first, 1u);
+  push(0, 1, 1, 0);
+  EXPECT_EQ(told->settlements.at(0).sets.size(), 2u);
+}
+
+TEST_F(ACoordinatorWithAFeeder, DoesNotCallASetUndecidedThatNotAllShardsHave) {
+  start_with_feeder(with_policy("sync"), 2);
+  push_to(0, 1, 1, 1, 0);
+  kill(who[1]);
+  ASSERT_EQ(told->left.size(), 1u);
+  EXPECT_TRUE(told->left[0].second.sets.empty());
+}
+
+TEST_F(ACoordinatorWithAFeeder, WaitsForTheSuccessorOfOneThatDied) {
+  auto c = with_policy("sync");
+  c.replaces_lost = true;
+  start_with_feeder(c, 2);
+  kill(who[1]);
+  push(0, 1, 1, 0);
+  EXPECT_EQ(version(0), 0u);
+  join_anew(1);
+  EXPECT_EQ(told->joined.back(), 1u);
+  push(1, 1, 3, 0);
+  EXPECT_FLOAT_EQ(weight(0), -2);
+  EXPECT_FLOAT_EQ(weight(1), -2);
+}
+
+TEST_F(ACoordinatorWithAFeeder, GivesUpWaitingForASuccessorWhenTheRunStops) {
+  auto c = with_policy("sync");
+  c.replaces_lost = true;
+  start_with_feeder(c, 2);
+  kill(who[1]);
+  push(0, 1, 1, 0);
+  caf::anon_send(rounds, stop_atom_v);
+  settle();
+  EXPECT_FLOAT_EQ(weight(0), -1);
+}
+
+TEST_F(ACoordinatorWithAFeeder, HearsOfTheDeathOfOneThatHasNotJoined) {
+  start_with_feeder(with_policy("sync"), 1);
+  const auto other = client();
+  caf::anon_send(rounds, expect_atom_v, std::uint32_t{1}, caf::actor_cast<Replica>(other));
+  settle();
+  kill(other);
+  ASSERT_EQ(told->left.size(), 1u);
+  EXPECT_EQ(told->left[0].first, 1u);
+}
+
 }  // namespace
 }  // namespace troupe

@@ -10,6 +10,7 @@
 namespace troupe {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -354,8 +355,133 @@ TEST_F(ANewPolicy, IsRefusedWhenTheRunCannotHaveIt) {
   EXPECT_THAT(test::message_of([&] { rounds->change_policy("async"); }),
               HasSubstr("cannot be deterministic with 2 replicas"));
   EXPECT_THAT(test::message_of([&] { rounds->change_policy("synchronous"); }),
-              HasSubstr("no policy is called 'synchronous'; there are: async, local, ssp, sync"));
+              AllOf(HasSubstr("no policy is called 'synchronous'; there are: "), HasSubstr("async"),
+                    HasSubstr("local"), HasSubstr("ssp, sync")));
   EXPECT_FALSE(rounds->changes_policy());
+}
+
+// ---- replicas that are lost ------------------------------------------------------------------
+
+class ALostReplica : public ARun {};
+
+TEST_F(ALostReplica, IsWaitedForWhereEveryUpdateHasASetOfEach) {
+  begin("sync", 2);
+  rounds->lose(1);
+  EXPECT_THAT(push(0).members, IsEmpty());
+  EXPECT_FALSE(rounds->takes_part(1));
+  rounds->join(1);
+  EXPECT_THAT(settle().released, ElementsAre(1));
+  EXPECT_THAT(push(1).members, ElementsAre(0, 1));
+}
+
+TEST_F(ALostReplica, IsNotWaitedForElsewhere) {
+  begin("ssp:1", 2);
+  push(0);
+  EXPECT_THAT(push(0).released, IsEmpty());
+  rounds->lose(1);
+  EXPECT_THAT(settle().released, ElementsAre(0));
+}
+
+TEST_F(ALostReplica, IsNotWaitedForAnyMoreWhenNobodyTakesItsPlace) {
+  begin("sync", 2);
+  rounds->lose(1);
+  push(0);
+  rounds->give_up_lost();
+  EXPECT_THAT(settle().members, ElementsAre(0));
+}
+
+TEST_F(ALostReplica, StillHasItsWholeSetInTheRound) {
+  begin("sync", 2);
+  push(1);
+  rounds->lose(1);
+  EXPECT_EQ(rounds->undecided(1).size(), 1u);
+  EXPECT_THAT(push(0).members, ElementsAre(1, 0));
+  EXPECT_THAT(push(0).members, IsEmpty());  // the next one waits for its successor
+  rounds->join(1);
+  settle();
+  EXPECT_THAT(push(1).members, ElementsAre(0, 1));
+}
+
+TEST_F(ALostReplica, IsToldNothing) {
+  begin("sync", 3);
+  rounds->lose(2);
+  rounds->miss_deadline(2, true);
+  push(0);
+  EXPECT_THAT(push(1).members, ElementsAre(0, 1));
+  EXPECT_THAT(rounds->take_doomed(), IsEmpty());
+}
+
+TEST_F(ALostReplica, KeepsItsClock) {
+  begin("sync", 2);
+  push(0);
+  push(1);
+  rounds->lose(1);
+  rounds->join(1);
+  settle();
+  EXPECT_EQ(rounds->status().replicas.at(1).clock, 1u);
+}
+
+// ---- what becomes of batches -----------------------------------------------------------------
+
+MATCHER_P4(Settled, replica, first, batches, fate, "") {
+  return arg.replica == static_cast<std::uint32_t>(replica) &&
+         arg.first == static_cast<std::uint64_t>(first) &&
+         arg.batches == static_cast<std::uint32_t>(batches) && arg.fate == fate;
+}
+
+class TheBatchesOfASet : public ARun {
+ protected:
+  GradientCommit set(std::uint32_t replica, std::uint64_t first, std::uint32_t batches = 1) {
+    return {replica, ++steps[replica], from[replica], 1, first, 1, false, batches};
+  }
+};
+
+TEST_F(TheBatchesOfASet, AreSettledByTheDecisionThatTakesIt) {
+  begin("sync", 2);
+  rounds->add(set(1, 40, 3));
+  settle();
+  EXPECT_THAT(rounds->take_settled(), IsEmpty());
+  rounds->add(set(0, 30, 2));
+  settle();
+  EXPECT_THAT(rounds->take_settled(), ElementsAre(Settled(1, 40, 3, SetFate::applied),
+                                                  Settled(0, 30, 2, SetFate::applied)));
+  EXPECT_THAT(rounds->take_settled(), IsEmpty());
+}
+
+TEST_F(TheBatchesOfASet, AreToBeComputedAgainWhenItIsStale) {
+  begin("sync:backups=1", 2);
+  rounds->add(set(0, 1));
+  settle();
+  rounds->take_settled();
+  rounds->add(set(1, 2));
+  settle();
+  EXPECT_THAT(rounds->take_settled(), ElementsAre(Settled(1, 2, 1, SetFate::stale)));
+}
+
+TEST_F(TheBatchesOfASet, AreGivenUpWhenAnotherTakesThePlaceOfItsReplica) {
+  begin("sync", 2);
+  rounds->add(set(1, 2));
+  rounds->lose(1);
+  settle();
+  EXPECT_THAT(rounds->undecided(1), ElementsAre(Settled(1, 2, 1, SetFate::applied)));
+  rounds->join(1);
+  settle();
+  EXPECT_THAT(rounds->take_settled(), ElementsAre(Settled(1, 2, 1, SetFate::given_up)));
+  EXPECT_THAT(rounds->undecided(1), IsEmpty());
+}
+
+TEST_F(TheBatchesOfASet, AreLeftOutWithIt) {
+  begin("sync", 1);
+  rounds->refuse(set(0, 3), SetFate::skipped);
+  settle();
+  EXPECT_THAT(rounds->take_settled(), ElementsAre(Settled(0, 3, 1, SetFate::skipped)));
+}
+
+TEST_F(TheBatchesOfASet, AreNotSettledByAFailure) {
+  begin("sync", 1);
+  rounds->refuse(set(0, 3), SetFate::skipped, Code::invalid_argument, "the gradient is not finite");
+  settle();
+  EXPECT_THAT(rounds->take_settled(), IsEmpty());
 }
 
 // ---- texts -----------------------------------------------------------------------------------

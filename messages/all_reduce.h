@@ -1,6 +1,6 @@
 #pragma once
 
-#include "troupe/messages/stages.h"
+#include "troupe/messages/data_state.h"
 
 namespace troupe {
 
@@ -40,7 +40,7 @@ using ReductionPort = caf::typed_actor<caf::reacts_to<edge_atom, troupe::Reducti
 
 }  // namespace troupe
 
-CAF_BEGIN_TYPE_ID_BLOCK(troupe_all_reduce, caf::id_block::troupe_stage_handles::end)
+CAF_BEGIN_TYPE_ID_BLOCK(troupe_all_reduce, caf::id_block::troupe_data_state_handles::end)
 
 CAF_ADD_TYPE_ID(troupe_all_reduce, (troupe::Reduction))
 CAF_ADD_TYPE_ID(troupe_all_reduce, (troupe::ReductionPart))

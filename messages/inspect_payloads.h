@@ -21,7 +21,7 @@ typename Inspector::result_type inspect(Inspector& f, RecordBlock& x) {
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, ElementBlock& x) {
-  return f(caf::meta::type_name("ElementBlock"), x.sequence, x.elements);
+  return f(caf::meta::type_name("ElementBlock"), x.sequence, x.elements, x.reader, x.left_out);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, Batch& x) {

@@ -87,10 +87,15 @@ struct RecordBlock {
 /// One example: a tuple of tensors, such as {image, label}.
 using Element = TensorList;
 
+/// For blocks of which nobody knows which records they are.
+inline constexpr std::uint32_t kNoReader = ~std::uint32_t{0};
+
 /// Consecutive examples, moved together: one wake-up for many records.
 struct ElementBlock {
   std::uint64_t sequence = 0;  ///< of the record block it comes from
   std::vector<Element> elements;
+  std::uint32_t reader = 0;    ///< of the record block, among those that feed one queue
+  std::uint64_t left_out = 0;  ///< its bad records
 };
 
 /// Examples stacked along a new first axis, one tensor for each component.
@@ -551,6 +556,7 @@ enum class Ending : std::uint8_t {
   goal_met,     ///< the evaluation loss is below its bound
   stopped,      ///< somebody asked
   failed,
+  no_better,  ///< evaluations have not become better for as long as was said
 };
 
 /// How a training run ended, and where it stands.

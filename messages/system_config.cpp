@@ -34,6 +34,8 @@ SystemConfig::SystemConfig(ThreadBudget budget) {
   add_message_types<caf::id_block::troupe_ensemble>();
   add_message_types<caf::id_block::troupe_stages>();
   add_message_types<caf::id_block::troupe_stage_handles>();
+  add_message_types<caf::id_block::troupe_data_state>();
+  add_message_types<caf::id_block::troupe_data_state_handles>();
   add_message_types<caf::id_block::troupe_all_reduce>();
   add_message_types<caf::id_block::troupe_reducer>();
   add_error_category(caf::atom("troupe"),

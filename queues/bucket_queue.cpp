@@ -16,8 +16,8 @@ QueueKind bucket_kind(const BucketQueueOptions& options) {
   return {"BucketQueue", std::move(store)};
 }
 
-Queue::behavior_type bucket_queue(Queue::stateful_pointer<QueueState> self,
-                                  BucketQueueOptions options) {
+SavableQueue::behavior_type bucket_queue(SavableQueue::stateful_pointer<QueueState> self,
+                                         BucketQueueOptions options) {
   return queue_behavior(self, options, [&] { return bucket_kind(options); });
 }
 

@@ -22,7 +22,7 @@ QueueKind bucket_kind(const BucketQueueOptions& options);
 ///
 /// When its bytes are too few to be sure that some bucket gets full, enqueues fail with
 /// resource_exhausted.
-Queue::behavior_type bucket_queue(Queue::stateful_pointer<QueueState> self,
-                                  BucketQueueOptions options);
+SavableQueue::behavior_type bucket_queue(SavableQueue::stateful_pointer<QueueState> self,
+                                         BucketQueueOptions options);
 
 }  // namespace troupe

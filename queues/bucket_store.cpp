@@ -74,6 +74,30 @@ Element BucketStore::take() {
   return element;
 }
 
+/// Bucket by bucket; the numbers are the random position and the batches that are complete.
+StoreState BucketStore::save() const {
+  StoreState state;
+  for (const auto& bucket : elements_)
+    state.elements.insert(state.elements.end(), bucket.begin(), bucket.end());
+  state.numbers.push_back(random_ ? static_cast<std::int64_t>(random_->position()) : 0);
+  for (const auto bucket : full_) state.numbers.push_back(static_cast<std::int64_t>(bucket));
+  return state;
+}
+
+void BucketStore::restore(StoreState state) {
+  for (auto& element : state.elements) put(std::move(element));
+  std::deque<std::size_t> full;
+  for (std::size_t i = 1; i < state.numbers.size(); ++i)
+    full.push_back(static_cast<std::size_t>(state.numbers[i]));
+  if (state.numbers.empty() ||
+      !std::is_permutation(full.begin(), full.end(), full_.begin(), full_.end()))
+    fail(Code::invalid_argument, "these elements fill ", full_.size(),
+         " batches of the buckets, not those that were saved: the boundaries or the sizes of "
+         "batches are others");
+  full_ = std::move(full);
+  if (random_) random_->seek(static_cast<std::uint64_t>(state.numbers[0]));
+}
+
 void BucketStore::put_back(std::vector<Element> taken) {
   for (auto& element : taken) put(std::move(element));
 }

@@ -45,6 +45,8 @@ class BucketStore : public ElementStore {
   std::int64_t floor() const override { return floor_; }
   bool grouped() const override { return true; }
   std::int64_t next_group(bool closed) override;
+  StoreState save() const override;
+  void restore(StoreState state) override;
   bool stuck() const override { return full_.empty() || size_ <= floor_; }
 
  private:

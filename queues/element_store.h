@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "troupe/messages/payloads.h"
+#include "troupe/messages/data_state.h"
 
 namespace troupe {
 
@@ -42,6 +42,12 @@ class ElementStore {
   /// Whether a dequeue takes elements as they come. If not, it takes all of them at
   /// once, when there are enough.
   virtual bool gathers() const { return true; }
+
+  /// Everything inside, for a checkpoint.
+  virtual StoreState save() const = 0;
+  /// The inverse, for a store that is empty; its elements have been checked. Throws
+  /// invalid_argument for numbers that save() did not give.
+  virtual void restore(StoreState state) = 0;
 
   /// The element that `index` others leave before, for kinds that can tell; null otherwise.
   /// Needs index < size().

@@ -8,7 +8,8 @@ namespace troupe {
 
 QueueKind fifo_kind() { return {"FIFOQueue", std::make_unique<FifoStore>()}; }
 
-Queue::behavior_type fifo_queue(Queue::stateful_pointer<QueueState> self, QueueOptions options) {
+SavableQueue::behavior_type fifo_queue(SavableQueue::stateful_pointer<QueueState> self,
+                                       QueueOptions options) {
   return queue_behavior(self, std::move(options), fifo_kind);
 }
 

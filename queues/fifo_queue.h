@@ -7,6 +7,7 @@ namespace troupe {
 QueueKind fifo_kind();
 
 /// A queue that gives elements out in the order in which they came in.
-Queue::behavior_type fifo_queue(Queue::stateful_pointer<QueueState> self, QueueOptions options);
+SavableQueue::behavior_type fifo_queue(SavableQueue::stateful_pointer<QueueState> self,
+                                       QueueOptions options);
 
 }  // namespace troupe

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <deque>
+#include <iterator>
 
 #include "troupe/queues/element_store.h"
 
@@ -19,6 +20,11 @@ class FifoStore : public ElementStore {
     for (auto i = taken.rbegin(); i != taken.rend(); ++i) elements_.push_front(std::move(*i));
   }
   std::int64_t size() const override { return static_cast<std::int64_t>(elements_.size()); }
+  StoreState save() const override { return {{elements_.begin(), elements_.end()}, {}}; }
+  void restore(StoreState state) override {
+    elements_.assign(std::move_iterator(state.elements.begin()),
+                     std::move_iterator(state.elements.end()));
+  }
   const Element* at(std::int64_t index) const override {
     return &elements_[static_cast<std::size_t>(index)];
   }

@@ -8,8 +8,8 @@ namespace troupe {
 
 QueueKind padding_fifo_kind() { return {"PaddingFIFOQueue", std::make_unique<FifoStore>(), true}; }
 
-Queue::behavior_type padding_fifo_queue(Queue::stateful_pointer<QueueState> self,
-                                        QueueOptions options) {
+SavableQueue::behavior_type padding_fifo_queue(SavableQueue::stateful_pointer<QueueState> self,
+                                               QueueOptions options) {
   if (!options.padding) options.padding.emplace();
   return queue_behavior(self, std::move(options), padding_fifo_kind);
 }

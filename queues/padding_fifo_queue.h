@@ -12,7 +12,7 @@ QueueKind padding_fifo_kind();
 /// empty strings if it says nothing. A batch of one element is that element as it is.
 /// Without components, dtypes and ranks are those of the first element that comes, and
 /// all extents may differ.
-Queue::behavior_type padding_fifo_queue(Queue::stateful_pointer<QueueState> self,
-                                        QueueOptions options);
+SavableQueue::behavior_type padding_fifo_queue(SavableQueue::stateful_pointer<QueueState> self,
+                                               QueueOptions options);
 
 }  // namespace troupe

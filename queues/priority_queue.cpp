@@ -18,8 +18,8 @@ QueueKind priority_kind(const QueueOptions& options) {
   return {"PriorityQueue", std::make_unique<PriorityStore>()};
 }
 
-Queue::behavior_type priority_queue(Queue::stateful_pointer<QueueState> self,
-                                    QueueOptions options) {
+SavableQueue::behavior_type priority_queue(SavableQueue::stateful_pointer<QueueState> self,
+                                           QueueOptions options) {
   return queue_behavior(self, options, [&] { return priority_kind(options); });
 }
 

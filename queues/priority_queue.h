@@ -15,6 +15,7 @@ QueueKind priority_kind(const QueueOptions& options);
 /// capacity is refused at once with invalid_argument, and resource_exhausted answers one
 /// that waits for more while the queue has no room for the enqueue that waits. With up_to
 /// such a request gets what is inside.
-Queue::behavior_type priority_queue(Queue::stateful_pointer<QueueState> self, QueueOptions options);
+SavableQueue::behavior_type priority_queue(SavableQueue::stateful_pointer<QueueState> self,
+                                           QueueOptions options);
 
 }  // namespace troupe

@@ -34,6 +34,17 @@ class PriorityStore : public ElementStore {
   }
   std::int64_t size() const override { return static_cast<std::int64_t>(heap_.size()); }
   bool gathers() const override { return false; }
+  /// In the order in which they leave.
+  StoreState save() const override {
+    auto sorted = heap_;
+    std::ranges::sort(sorted, [](const Entry& a, const Entry& b) { return Later()(b, a); });
+    StoreState state;
+    for (auto& entry : sorted) state.elements.push_back(std::move(entry.element));
+    return state;
+  }
+  void restore(StoreState state) override {
+    for (auto& element : state.elements) put(std::move(element));
+  }
 
  private:
   struct Entry {

@@ -163,8 +163,9 @@ caf::result<caf::ok_atom> QueueState::close(const CloseRequest& request) {
   return promise;
 }
 
-Queue::behavior_type queue_behavior(Queue::stateful_pointer<QueueState> self, QueueOptions options,
-                                    const std::function<QueueKind()>& kind) {
+SavableQueue::behavior_type queue_behavior(SavableQueue::stateful_pointer<QueueState> self,
+                                           QueueOptions options,
+                                           const std::function<QueueKind()>& kind) {
   auto& q = self->state;
   q.begin(std::move(options), kind);
   return {
@@ -179,6 +180,13 @@ Queue::behavior_type queue_behavior(Queue::stateful_pointer<QueueState> self, Qu
       [&q](detach_atom, const CloseReason& reason) { return q.detach(reason); },
       [&q](caf::close_atom, const CloseRequest& request) { return q.close(request); },
       [&q](status_atom) { return q.core->status(); },
+      [&q](snapshot_atom) { return answer([&] { return q.core->snapshot(); }); },
+      [&q](restore_atom, QueueSnapshot& snapshot) {
+        return answer([&] {
+          q.core->restore(std::move(snapshot));
+          return caf::ok_atom_v;
+        });
+      },
   };
 }
 

@@ -6,7 +6,7 @@
 #include <functional>
 #include <memory>
 
-#include "troupe/messages/protocol.h"
+#include "troupe/messages/data_state.h"
 #include "troupe/queues/client_watch.h"
 #include "troupe/queues/queue_core.h"
 
@@ -44,7 +44,8 @@ struct QueueState {
 
 /// The behaviour of a queue of a certain kind. For the functions that make one, such as
 /// fifo_queue; what `kind` throws is the reason with which the queue is closed.
-Queue::behavior_type queue_behavior(Queue::stateful_pointer<QueueState> self, QueueOptions options,
-                                    const std::function<QueueKind()>& kind);
+SavableQueue::behavior_type queue_behavior(SavableQueue::stateful_pointer<QueueState> self,
+                                           QueueOptions options,
+                                           const std::function<QueueKind()>& kind);
 
 }  // namespace troupe

@@ -1,6 +1,7 @@
 #include "troupe/queues/queue_core.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -13,7 +14,8 @@ QueueCore::QueueCore(QueueKind kind, QueueOptions options, Now now)
     : kind_(std::move(kind)),
       title_(kind_.name + " '" + options.name + "'"),
       options_(std::move(options)),
-      now_(std::move(now)) {
+      now_(std::move(now)),
+      receipts_(options_.readers) {
   check_options();
 }
 
@@ -44,13 +46,17 @@ void QueueCore::check_padding(const std::vector<QueueComponent>& components) con
 
 void QueueCore::enqueue(ElementBlock block, const EnqueueOptions& options, caf::actor_addr client,
                         Done done) {
-  if (block.elements.empty()) return done({});
+  if (block.elements.empty()) {
+    if (!closing_) note_receipt(block);
+    return done({});
+  }
   if (closing_) return done(closed_fault());
   try {
     check(block.elements);
   } catch (...) {
     return done(current_fault());
   }
+  note_receipt(block);
   WaitingEnqueue waiting;
   waiting.elements = std::move(block.elements);
   waiting.atomic = options.atomic;
@@ -70,6 +76,12 @@ void QueueCore::dequeue(const DequeueRequest& request, caf::actor_addr client, T
   waiting.client = std::move(client);
   waiting.deadline = deadline_of(request.timeout);
   waiting.done = std::move(done);
+  if (!leaving_.empty()) {
+    const auto most = std::min(leaving_.size(), static_cast<std::size_t>(request.count));
+    const auto end = leaving_.begin() + static_cast<std::ptrdiff_t>(most);
+    waiting.taken.assign(std::move_iterator(leaving_.begin()), std::move_iterator(end));
+    leaving_.erase(leaving_.begin(), end);
+  }
   dequeues_.push_back(std::move(waiting));
   flush();
 }
@@ -106,8 +118,12 @@ void QueueCore::close(const CloseRequest& request, Done done) {
 
 void QueueCore::give_up_enqueues() {
   closed_ = true;
-  for (auto& waiting : std::exchange(enqueues_, {}))
+  for (auto& waiting : std::exchange(enqueues_, {})) {
+    given_up_.insert(given_up_.end(),
+                     waiting.elements.begin() + static_cast<std::ptrdiff_t>(waiting.next),
+                     waiting.elements.end());
     waiting.done(waiting.closes ? caf::error() : closed_fault());
+  }
 }
 
 void QueueCore::expect(const std::string& name, const caf::actor_addr& producer) {
@@ -413,6 +429,12 @@ void QueueCore::take(WaitingDequeue& waiting) {
 }
 
 void QueueCore::put_back(WaitingDequeue& waiting) {
+  if (closed_ && reason_.failed() && !receipts_.empty()) {
+    // Nobody draws any more, and whoever goes on from here is to get these first.
+    leaving_.insert(leaving_.end(), std::move_iterator(waiting.taken.begin()),
+                    std::move_iterator(waiting.taken.end()));
+    return waiting.taken.clear();
+  }
   for (const auto& element : waiting.taken) bytes_ += byte_size(element);
   kind_.store->put_back(std::exchange(waiting.taken, {}));
 }
@@ -420,6 +442,84 @@ void QueueCore::put_back(WaitingDequeue& waiting) {
 void QueueCore::deliver(WaitingDequeue& waiting) {
   dequeued_ += waiting.taken.size();
   waiting.done(ElementBlock{batches_++, std::move(waiting.taken)});
+}
+
+// ---- checkpoints -----------------------------------------------------------------------------
+
+void QueueCore::note_receipt(const ElementBlock& block) {
+  untold_ = untold_ || block.reader >= receipts_.size();
+  if (block.reader >= receipts_.size()) return;
+  auto& of = receipts_[block.reader];
+  last_reader_ = block.reader;
+  of.elements += block.elements.size();
+  of.left_out += block.left_out;
+  of.above.insert(block.sequence);
+  while (!of.above.empty() && *of.above.begin() == of.below) {
+    of.above.erase(of.above.begin());
+    ++of.below;
+  }
+}
+
+QueueSnapshot QueueCore::snapshot() const {
+  if (untold_ && !receipts_.empty())
+    fail(Code::failed_precondition, title_,
+         " has elements of a block that was cut off by a failure: nobody can go on from here");
+  if (!given_up_.empty() && receipts_.empty())
+    fail(Code::failed_precondition, title_, " has given up ", given_up_.size(),
+         " elements that were on their way in: ", reason_.message);
+  QueueSnapshot snapshot;
+  snapshot.kind = kind_.name;
+  snapshot.inside = kind_.store->save();
+  snapshot.arriving = given_up_;
+  for (const auto& waiting : enqueues_)
+    for (auto i = waiting.next; i < waiting.elements.size(); ++i)
+      snapshot.arriving.push_back(waiting.elements[i]);
+  for (const auto& waiting : dequeues_)
+    snapshot.leaving.insert(snapshot.leaving.end(), waiting.taken.begin(), waiting.taken.end());
+  snapshot.leaving.insert(snapshot.leaving.end(), leaving_.begin(), leaving_.end());
+  snapshot.enqueued = enqueued_;
+  snapshot.dequeued = dequeued_;
+  snapshot.batches = batches_;
+  snapshot.last_reader = last_reader_;
+  for (const auto& of : receipts_)
+    snapshot.receipts.push_back(
+        {of.below, {of.above.begin(), of.above.end()}, of.elements, of.left_out});
+  return snapshot;
+}
+
+void QueueCore::restore(QueueSnapshot snapshot) {
+  if (snapshot.kind != kind_.name)
+    fail(Code::invalid_argument, title_, " cannot go on from what a ", snapshot.kind,
+         " had inside");
+  if (enqueued_ > 0 || !enqueues_.empty() || !dequeues_.empty())
+    fail(Code::failed_precondition, title_, " is in use: it cannot go on from a checkpoint");
+  for (const auto* elements : {&snapshot.inside.elements, &snapshot.arriving, &snapshot.leaving})
+    if (!elements->empty()) check(*elements);
+  std::uint64_t bytes = 0;
+  for (const auto& element : snapshot.inside.elements) bytes += byte_size(element);
+  try {
+    kind_.store->restore(std::move(snapshot.inside));
+  } catch (const Error& error) {
+    throw error.within(title_);
+  }
+  bytes_ = bytes;
+  leaving_ = std::move(snapshot.leaving);
+  enqueued_ = snapshot.enqueued;
+  dequeued_ = snapshot.dequeued;
+  batches_ = snapshot.batches;
+  // The blocks of this run are counted from 0 again; what they gave adds up.
+  for (std::size_t i = 0; i < receipts_.size() && i < snapshot.receipts.size(); ++i) {
+    receipts_[i].elements = snapshot.receipts[i].elements;
+    receipts_[i].left_out = snapshot.receipts[i].left_out;
+  }
+  last_reader_ = snapshot.last_reader;
+  if (!snapshot.arriving.empty()) {
+    WaitingEnqueue waiting;
+    waiting.elements = std::move(snapshot.arriving);
+    waiting.done = [](const caf::error&) {};
+    enqueues_.push_back(std::move(waiting));
+  }
+  flush();
 }
 
 // ---- checks and words ------------------------------------------------------------------------

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "troupe/messages/payloads.h"
+#include "troupe/messages/data_state.h"
 #include "troupe/queues/queue_component.h"
 #include "troupe/queues/queue_kind.h"
 #include "troupe/queues/stack_padded.h"
@@ -42,6 +42,9 @@ struct QueueOptions {
   /// How long dequeues may wait while no producer is attached; then they fail with
   /// failed_precondition. kForever suits a queue that is filled without attaching.
   Timeout producer_patience = kForever;
+  /// How many readers' blocks come. What has come of each is remembered for checkpoints;
+  /// 0 for a queue of which there are none.
+  std::uint32_t readers = 0;
 };
 
 /// What all queues have in common, without the actor around it: two lists of
@@ -115,6 +118,13 @@ class QueueCore {
   /// When expire() has something to do.
   std::optional<TimePoint> next_deadline() const;
 
+  /// As things are now; elements are shared. With QueueOptions::readers that is also possible
+  /// after a close that gave enqueues up; otherwise it throws failed_precondition then.
+  QueueSnapshot snapshot() const;
+  /// Goes on from there; for a queue to which nothing has come. Throws invalid_argument for
+  /// the snapshot of another kind of queue and for elements that do not fit.
+  void restore(QueueSnapshot snapshot);
+
   /// Answers cancelled to everybody who waits. Nothing may be asked afterwards.
   void end();
 
@@ -148,6 +158,13 @@ class QueueCore {
     std::optional<TimePoint> deadline;
     TakenDone done;
   };
+  /// Which blocks of a reader are in.
+  struct Receipts {
+    std::uint64_t below = 0;
+    std::set<std::uint64_t> above;
+    std::uint64_t elements = 0;
+    std::uint64_t left_out = 0;
+  };
   /// Sums up the time during which a list was not empty.
   struct Stopwatch {
     std::chrono::nanoseconds total{0};
@@ -164,6 +181,7 @@ class QueueCore {
                        const QueueComponent& wanted) const;
   caf::error refusal(const DequeueRequest& request) const;
 
+  void note_receipt(const ElementBlock& block);
   void flush();
   bool advance_enqueues();
   bool advance_dequeues();
@@ -206,6 +224,11 @@ class QueueCore {
   std::set<caf::actor_addr> producers_;
   std::int64_t attached_ = 0;           // producers, ever
   std::optional<TimePoint> abandoned_;  // when dequeues without a producer are given up
+  std::vector<Receipts> receipts_;      // by reader
+  std::uint32_t last_reader_ = 0;
+  std::vector<Element> leaving_;   // for the first dequeue: a snapshot had begun to fill it
+  bool untold_ = false;            // elements are in of which nobody knows where they come from
+  std::vector<Element> given_up_;  // of enqueues, by a close
   std::uint64_t bytes_ = 0;
   bool full_ = false;     // the first enqueue that waits does not fit
   bool closing_ = false;  // a close is in the list, or in force

@@ -11,8 +11,8 @@ QueueKind random_shuffle_kind(const RandomShuffleQueueOptions& options) {
           std::make_unique<RandomShuffleStore>(options.min_after_dequeue, options.seed)};
 }
 
-Queue::behavior_type random_shuffle_queue(Queue::stateful_pointer<QueueState> self,
-                                          RandomShuffleQueueOptions options) {
+SavableQueue::behavior_type random_shuffle_queue(SavableQueue::stateful_pointer<QueueState> self,
+                                                 RandomShuffleQueueOptions options) {
   return queue_behavior(self, options, [&] { return random_shuffle_kind(options); });
 }
 

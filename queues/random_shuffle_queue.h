@@ -18,7 +18,7 @@ QueueKind random_shuffle_kind(const RandomShuffleQueueOptions& options);
 ///
 /// A dequeue takes elements one by one as they come, each above the floor, so it may ask for
 /// more than the capacity: room for one element above the floor is all it needs.
-Queue::behavior_type random_shuffle_queue(Queue::stateful_pointer<QueueState> self,
-                                          RandomShuffleQueueOptions options);
+SavableQueue::behavior_type random_shuffle_queue(SavableQueue::stateful_pointer<QueueState> self,
+                                                 RandomShuffleQueueOptions options);
 
 }  // namespace troupe

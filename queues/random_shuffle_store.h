@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "troupe/ops/error.h"
 #include "troupe/ops/random.h"
 #include "troupe/queues/element_store.h"
 
@@ -25,6 +26,17 @@ class RandomShuffleStore : public ElementStore {
   }
   std::int64_t size() const override { return static_cast<std::int64_t>(elements_.size()); }
   std::int64_t floor() const override { return floor_; }
+
+  StoreState save() const override {
+    return {elements_, {static_cast<std::int64_t>(random_.position())}};
+  }
+  void restore(StoreState state) override {
+    if (state.numbers.size() != 1)
+      fail(Code::invalid_argument, "a shuffle has one position in its random numbers, not ",
+           state.numbers.size());
+    elements_ = std::move(state.elements);
+    random_.seek(static_cast<std::uint64_t>(state.numbers[0]));
+  }
 
   /// Where the choice of the next element is in its sequence of random numbers.
   std::uint64_t position() const { return random_.position(); }

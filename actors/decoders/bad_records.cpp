@@ -6,9 +6,11 @@
 
 namespace troupe {
 
-BadRecords::BadRecords(BadRecordOptions options) : options_(std::move(options)) {
+BadRecords::BadRecords(BadRecordOptions options)
+    : options_(std::move(options)), count_(options_.left_out_before) {
+  if (count_ > 0) first_ = "one before this run was resumed";
   if (options_.quarantine.empty()) return;
-  file_.reset(std::fopen(options_.quarantine.c_str(), "wbe"));
+  file_.reset(std::fopen(options_.quarantine.c_str(), count_ > 0 ? "abe" : "wbe"));
   if (!file_) system_error("write", options_.quarantine);
 }
 
@@ -51,7 +53,8 @@ std::string BadRecords::report() const {
   if (!file_) return words;
   if (std::fflush(file_.get()) != 0)
     return words + text("; ", options_.quarantine, " could not be written");
-  return words + text("; ", options_.quarantine, " has ", kept_, " of them");
+  return words + text("; ", options_.quarantine, " has ", kept_, " of them",
+                      options_.left_out_before > 0 ? " since the run was resumed" : "");
 }
 
 }  // namespace troupe

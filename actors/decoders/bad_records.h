@@ -15,6 +15,9 @@ struct BadRecordOptions {
   std::int64_t budget = 0;  ///< so many are left out, the next one is a failure
   std::string quarantine;   ///< a file for those that are left out; "" for none
   std::uint64_t max_quarantine_bytes = std::uint64_t{64} << 20;  ///< more of them are only counted
+  /// A run that goes on: so many were left out before. The file is not overwritten then, and
+  /// those that were on their way when the checkpoint was made are in it twice.
+  std::int64_t left_out_before = 0;
 };
 
 /// What happens to records that cannot be decoded: up to `budget` of them are

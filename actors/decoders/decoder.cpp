@@ -93,6 +93,8 @@ void advance(Self self) {
       std::optional<Error> failure;
       auto decoded = d.decoder->decode(block, failure);
       d.bytes = block.record_bytes();
+      // Where a block ends that is cut off nobody could say any more.
+      if (failure) decoded.reader = kNoReader;
       enqueue(self, std::move(decoded));
       d.clock.enter(StageActivity::waiting_for_output);
       d.last_block = failure.has_value();

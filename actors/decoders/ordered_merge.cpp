@@ -70,9 +70,10 @@ OrderedMergeState::~OrderedMergeState() {
 }
 
 OrderedMerge::behavior_type ordered_merge(Self self, Queue queue,
-                                          std::vector<std::int64_t> decoders) {
+                                          std::vector<std::int64_t> decoders, std::size_t turn) {
   self->state.queue = std::move(queue);
   for (const auto expected : decoders) self->state.lanes.emplace_back().expected = expected;
+  if (!self->state.lanes.empty()) self->state.turn = turn % self->state.lanes.size();
   self->set_down_handler([self](const caf::down_msg& down) {
     auto& m = self->state;
     const auto missing = m.expected.extract(down.source);

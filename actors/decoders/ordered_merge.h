@@ -54,11 +54,12 @@ struct OrderedMergeState {
 /// spoken to like the queue itself; a block is answered when the queue has it.
 ///
 /// The decoders of one reader are a lane, and `decoders` says how many will attach
-/// in each. Lanes take turns, a block each, until they end. To the queue, the merge
-/// is one producer. A block waits here or in the queue, one for each decoder, so the
+/// in each. Lanes take turns, a block each, until they end; `turn` has the first one. To the queue,
+/// the merge is one producer. A block waits here or in the queue, one for each decoder, so the
 /// memory is bounded. When the queue refuses a block its decoder leaves, and that ends
 /// the merge.
 OrderedMerge::behavior_type ordered_merge(OrderedMerge::stateful_pointer<OrderedMergeState> self,
-                                          Queue queue, std::vector<std::int64_t> decoders);
+                                          Queue queue, std::vector<std::int64_t> decoders,
+                                          std::size_t turn);
 
 }  // namespace troupe

@@ -41,6 +41,7 @@ ElementBlock TupleDecoder::decode(const RecordBlock& block, std::optional<Error>
   }
   ElementBlock out;
   out.sequence = block.sequence;
+  out.reader = steps_.reader;
   out.elements.resize(block.count());
   for (auto& element : out.elements) element.reserve(width_);
   std::vector<bool> left_out;
@@ -53,6 +54,7 @@ ElementBlock TupleDecoder::decode(const RecordBlock& block, std::optional<Error>
       if (!bad_) throw error;
       const auto& run = block.streams[stream];
       bad_->skip(error, {run.begin(i), run.end(i)});
+      ++out.left_out;
     } catch (const Error& first) {
       end = i;
       failure = first;

@@ -19,6 +19,7 @@ struct ElementSteps {
   /// Whether each element has buffers of its own. Where elements leave in any order,
   /// one that shares a buffer would keep it for all others.
   bool own_buffers = false;
+  std::uint32_t reader = 0;  ///< which of the readers that feed the queue the records come from
 };
 
 /// Turns blocks of records into blocks of elements: the tensors of stream 0, then

@@ -9,6 +9,7 @@
 #include "troupe/actors/decoders/ordered_merge.h"
 #include "troupe/actors/pipeline/description.h"
 #include "troupe/actors/pipeline/feed_actor.h"
+#include "troupe/actors/pipeline/pipeline_keeper.h"
 #include "troupe/actors/readers/reader.h"
 #include "troupe/actors/topology/troupe.h"
 #include "troupe/queues/bucket_queue.h"
@@ -25,6 +26,8 @@ constexpr std::size_t kReadAhead = 2;
 /// Decoders attach as soon as they are started. If nobody starts them although they live,
 /// whoever wants a batch is told so after this time.
 constexpr Timeout kProducerPatience{30'000};
+/// For a reader to find its place in the files again, or a queue to take what was inside.
+constexpr std::chrono::minutes kPatienceAtStart{10};
 
 /// "3 decoders"
 std::string counted(std::int64_t count, const char* what) {
@@ -214,24 +217,32 @@ namespace {
 
 /// An account for each branch that may leave records out; those that name the same file
 /// share theirs, with the budgets of all.
-std::vector<std::shared_ptr<BadRecords>> bad_records(const std::vector<DecodeOptions>& branches) {
+std::vector<std::shared_ptr<BadRecords>> bad_records(const std::vector<DecodeOptions>& branches,
+                                                     const PipelineSnapshot* from) {
   constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
   std::map<std::string, std::shared_ptr<BadRecords>> by_file;
   std::vector<std::shared_ptr<BadRecords>> accounts;
-  for (const auto& branch : branches) {
+  const auto left_out_before = [&](std::size_t branch) {
+    return from ? static_cast<std::int64_t>(from->lanes[branch].left_out) : 0;
+  };
+  for (std::size_t i = 0; i < branches.size(); ++i) {
+    const auto& branch = branches[i];
     auto& account = accounts.emplace_back();
     if (branch.skip_bad_records == 0) continue;
     BadRecordOptions options{branch.skip_bad_records, branch.quarantine};
+    options.left_out_before = left_out_before(i);
     if (branch.quarantine.empty()) {
       account = std::make_shared<BadRecords>(options);
       continue;
     }
     auto& shared = by_file[branch.quarantine];
     if (!shared) {
-      options.budget = 0;
-      for (const auto& other : branches)
-        if (other.quarantine == branch.quarantine)
-          options.budget += std::min(other.skip_bad_records, kMost - options.budget);
+      options.budget = options.left_out_before = 0;
+      for (std::size_t j = 0; j < branches.size(); ++j)
+        if (branches[j].quarantine == branch.quarantine) {
+          options.budget += std::min(branches[j].skip_bad_records, kMost - options.budget);
+          options.left_out_before += left_out_before(j);
+        }
       shared = std::make_shared<BadRecords>(options);
     }
     account = shared;
@@ -241,9 +252,22 @@ std::vector<std::shared_ptr<BadRecords>> bad_records(const std::vector<DecodeOpt
 
 }  // namespace
 
-Batches::Running Batches::spawn(Troupe& troupe, const std::string& prefix,
-                                std::uint64_t seed) const {
+void Batches::check_fits(const PipelineSnapshot& snapshot) const {
+  const auto& branches = d_->branches;
+  if (snapshot.lanes.size() != branches.size())
+    fail(Code::failed_precondition, "the checkpoint has the data of ", snapshot.lanes.size(),
+         " readers and feeds, but now there are ", branches.size());
+  for (std::size_t i = 0; i < branches.size(); ++i)
+    if (snapshot.lanes[i].description != branches[i].records.description())
+      fail(Code::failed_precondition, "the checkpoint stands in the middle of ",
+           snapshot.lanes[i].description, ", but now the data are ",
+           branches[i].records.description());
+}
+
+Batches::Running Batches::spawn(Troupe& troupe, const std::string& prefix, std::uint64_t seed,
+                                const PipelineSnapshot* from) const {
   const auto& d = *d_;
+  if (from) check_fits(*from);
   std::vector<std::int64_t> lanes;
   std::vector<DecodeOptions> decodings;
   std::int64_t producers = 0;
@@ -266,21 +290,27 @@ Batches::Running Batches::spawn(Troupe& troupe, const std::string& prefix,
   queueing.padding = d.padding;
   queueing.producer_patience = kProducerPatience;
   queueing.only_when_full = d.ordered && d.shuffled;
+  queueing.readers = static_cast<std::uint32_t>(d.branches.size());
   const auto floor = d.shuffled ? d.queue.min_after_dequeue : 0;
   Running running;
+  SavableQueue queue;
   if (d.buckets)
-    running.queue =
-        troupe.spawn(prefix + "bucket queue", bucket_queue,
-                     BucketQueueOptions{queueing, *d.buckets, floor,
-                                        d.shuffled ? std::optional(seed) : std::nullopt});
+    queue = troupe.spawn(prefix + "bucket queue", bucket_queue,
+                         BucketQueueOptions{queueing, *d.buckets, floor,
+                                            d.shuffled ? std::optional(seed) : std::nullopt});
   else if (d.shuffled)
-    running.queue = troupe.spawn(prefix + "shuffle queue", random_shuffle_queue,
-                                 RandomShuffleQueueOptions{queueing, floor, seed});
+    queue = troupe.spawn(prefix + "shuffle queue", random_shuffle_queue,
+                         RandomShuffleQueueOptions{queueing, floor, seed});
   else
-    running.queue = troupe.spawn(prefix + "queue", fifo_queue, queueing);
+    queue = troupe.spawn(prefix + "queue", fifo_queue, queueing);
+  running.queue = queue;
+  if (from) troupe.ask<caf::ok_atom>(queue, kPatienceAtStart, restore_atom_v, from->queue);
   troupe.observe(running.queue, Role::queue);
   OrderedMerge merge;
-  if (d.ordered) merge = troupe.spawn(prefix + "merge", ordered_merge, running.queue, lanes);
+  // The turn is that of the lane behind the one whose block came last.
+  const auto turn = from && from->queue.enqueued > 0 ? from->queue.last_reader + 1 : 0;
+  if (d.ordered)
+    merge = troupe.spawn(prefix + "merge", ordered_merge, running.queue, lanes, std::size_t{turn});
   const auto into = d.ordered ? caf::actor_cast<Queue>(merge) : running.queue;
 
   if (merge)
@@ -295,13 +325,23 @@ Batches::Running Batches::spawn(Troupe& troupe, const std::string& prefix,
       troupe.tell(merge, join_atom_v, caf::actor_cast<caf::actor>(producer),
                   static_cast<std::uint32_t>(lane));
   };
-  const auto bad = bad_records(decodings);
+  const auto bad = bad_records(decodings, from);
+  std::vector<KeptLane> kept;
   std::int64_t number = 0;
   for (std::size_t lane = 0; lane < d.branches.size(); ++lane) {
     const auto& branch = d.branches[lane];
     if (branch.feed) {
       const auto title = prefix + branch.feed->title();
-      add(title, troupe.spawn(title, feed_actor, branch.feed, into, branch.steps), lane);
+      add(title,
+          troupe.spawn(title, feed_actor, branch.feed, into, branch.steps,
+                       static_cast<std::uint32_t>(lane)),
+          lane);
+      kept.push_back({branch.records.description(), {}});
+      if (from)
+        running.notes.push_back(text(
+            title,
+            " is filled by hand, and cannot go back to where it was: ", from->lanes[lane].elements,
+            " of its elements are part of the checkpoint; push those that came after them"));
       continue;
     }
     ReaderOptions reading;
@@ -310,18 +350,31 @@ Batches::Running Batches::spawn(Troupe& troupe, const std::string& prefix,
     const auto title = prefix + (d.branches.size() > 1 ? text("reader ", lane) : "reader");
     const auto reader = branch.records.spawn(troupe, title, reading);
     running.readers.emplace_back(title, reader);
+    const bool savable = branch.records.has_source();
+    kept.push_back({branch.records.description(),
+                    savable ? caf::actor_cast<SavableReader>(reader) : SavableReader()});
+    if (from && savable && from->lanes[lane].positioned)
+      troupe.ask<caf::ok_atom>(kept.back().reader, kPatienceAtStart, restore_atom_v,
+                               from->lanes[lane].reading);
+    else if (from)
+      running.notes.push_back(text(title, " (", branch.records.description(),
+                                   ") is an actor that cannot say where it was: it begins again, "
+                                   "although ",
+                                   from->lanes[lane].elements,
+                                   " of its elements are part of the checkpoint"));
     troupe.observe(reader, Role::reader);
     const auto decoded_bytes = d.varies() ? branch.decoding.decoded_bytes : 0;
     for (std::int64_t i = 0; i < lanes[lane]; ++i) {
       const auto decoder_title = text(prefix, "decoder ", number++);
       add(decoder_title,
-          troupe.spawn(
-              decoder_title, decoder, reader, into,
-              branch.decoder(bad[lane], decoded_bytes, d.shuffled || d.buckets.has_value())),
+          troupe.spawn(decoder_title, decoder, reader, into,
+                       branch.decoder(bad[lane], decoded_bytes, d.shuffled || d.buckets.has_value(),
+                                      static_cast<std::uint32_t>(lane))),
           lane);
       troupe.link(reader, running.decoders.back().second);
     }
   }
+  running.keeper = troupe.spawn(prefix + "keeper", pipeline_keeper, queue, kept);
   return running;
 }
 

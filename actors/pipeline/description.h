@@ -20,7 +20,8 @@ struct Examples::Branch {
   std::vector<QueueComponent> made() const;
   /// A decoder of its own, for one decoder actor.
   std::shared_ptr<TupleDecoder> decoder(const std::shared_ptr<BadRecords>& bad,
-                                        std::uint64_t block_bytes, bool own_buffers) const;
+                                        std::uint64_t block_bytes, bool own_buffers,
+                                        std::uint32_t reader = 0) const;
 
   Records records;  ///< unless there is a feed
   std::shared_ptr<FeedState> feed;

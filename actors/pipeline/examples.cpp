@@ -21,8 +21,8 @@ std::vector<QueueComponent> Examples::Branch::made() const {
 }
 
 std::shared_ptr<TupleDecoder> Examples::Branch::decoder(const std::shared_ptr<BadRecords>& bad,
-                                                        std::uint64_t block_bytes,
-                                                        bool own_buffers) const {
+                                                        std::uint64_t block_bytes, bool own_buffers,
+                                                        std::uint32_t reader) const {
   std::vector<std::shared_ptr<RecordDecoder>> streams;
   for (const auto& factory : decoders) {
     auto made = factory ? factory() : nullptr;
@@ -32,7 +32,7 @@ std::shared_ptr<TupleDecoder> Examples::Branch::decoder(const std::shared_ptr<Ba
     streams.push_back(std::move(made));
   }
   return std::make_shared<TupleDecoder>(std::move(streams), bad,
-                                        ElementSteps{steps, block_bytes, own_buffers});
+                                        ElementSteps{steps, block_bytes, own_buffers, reader});
 }
 
 bool Examples::Description::varies() const {

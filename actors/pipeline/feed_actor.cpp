@@ -60,7 +60,7 @@ void advance(Self self) {
     return f.clock.enter(StageActivity::waiting_for_input);
   }
   f.clock.enter(StageActivity::busy);
-  ElementBlock block{f.sequence++, {}};
+  ElementBlock block{f.sequence++, {}, f.reader};
   try {
     block.elements = through_steps(f, std::move(taken.elements));
   } catch (...) {
@@ -90,7 +90,8 @@ FeedActorState::~FeedActorState() {
 }
 
 Decoder::behavior_type feed_actor(Self self, std::shared_ptr<FeedState> feed, Queue queue,
-                                  std::vector<ElementStep> steps) {
+                                  std::vector<ElementStep> steps, std::uint32_t reader) {
+  self->state.reader = reader;
   self->state.feed = std::move(feed);
   self->state.queue = std::move(queue);
   self->state.steps = std::move(steps);

@@ -24,6 +24,7 @@ struct FeedActorState {
   std::shared_ptr<FeedState> feed;
   Queue queue;
   std::vector<ElementStep> steps;
+  std::uint32_t reader = 0;
   caf::typed_response_promise<std::uint64_t> started;
   StageClock clock;
   std::uint64_t sequence = 0;  // of the next block
@@ -34,9 +35,10 @@ struct FeedActorState {
   bool enqueuing = false;
 };
 
-/// Takes what is pushed into a feed to a queue, and is spoken to like a decoder.
+/// Takes what is pushed into a feed to a queue, and is spoken to like a decoder. `reader` is
+/// the number that its blocks have, among those that feed the queue.
 Decoder::behavior_type feed_actor(Decoder::stateful_pointer<FeedActorState> self,
                                   std::shared_ptr<FeedState> feed, Queue queue,
-                                  std::vector<ElementStep> steps);
+                                  std::vector<ElementStep> steps, std::uint32_t reader);
 
 }  // namespace troupe

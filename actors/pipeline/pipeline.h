@@ -11,7 +11,7 @@
 #include "troupe/actors/decoders/element_step.h"
 #include "troupe/actors/decoders/record_decoder.h"
 #include "troupe/actors/readers/record_source.h"
-#include "troupe/messages/protocol.h"
+#include "troupe/messages/data_state.h"
 #include "troupe/ops/graph.h"
 #include "troupe/queues/bucket_store.h"
 
@@ -107,6 +107,8 @@ class Records {
   /// RecordSource::held_bytes and stream_count; an actor's streams are not known.
   std::uint64_t held_bytes(const BlockLimits& limits) const;
   std::size_t stream_count() const;
+  /// Whether a source of this process reads them, and no actor of the user's own.
+  bool has_source() const { return !spawner_; }
   std::int64_t count() const { return count_; }
   /// Records in all passes; 0 when it is not known or has no end.
   std::int64_t total() const { return epochs_ * count_; }
@@ -260,13 +262,23 @@ class Batches {
     std::vector<std::pair<std::string, Reader>> readers;
     std::vector<std::pair<std::string, Decoder>> decoders;  ///< and feeds
     Queue queue;
+    PipelineKeeper keeper;  ///< for checkpoints
+    /// What could not go on from where it was, in words; of a pipeline that was to.
+    std::vector<std::string> notes;
   };
   /// Spawns readers, decoders and queue, with `prefix` in front of their names.
   /// Nothing moves until the decoders are started.
-  Running spawn(Troupe& troupe, const std::string& prefix, std::uint64_t seed) const;
+  ///
+  /// With `from` it goes on from a snapshot that a keeper has taken of a pipeline of this
+  /// description, with the same seed: then the same elements come in the same order as from
+  /// that one. Other numbers of decoders, epochs and capacities are fine. Throws
+  /// failed_precondition, saying what is different, when it was a pipeline of other data.
+  Running spawn(Troupe& troupe, const std::string& prefix, std::uint64_t seed,
+                const PipelineSnapshot* from = nullptr) const;
 
  private:
   friend class Examples;
+  void check_fits(const PipelineSnapshot& snapshot) const;
   Batches(std::shared_ptr<const Examples::Description> d, std::int64_t rows, Remainder remainder)
       : d_(std::move(d)), rows_(rows), remainder_(remainder) {}
   std::shared_ptr<const Examples::Description> d_;

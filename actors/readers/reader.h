@@ -1,12 +1,15 @@
 #pragma once
 
+#include <caf/actor_addr.hpp>
 #include <caf/error.hpp>
 #include <caf/typed_response_promise.hpp>
 #include <deque>
 #include <memory>
+#include <string>
 
+#include "troupe/actors/readers/block_log.h"
 #include "troupe/actors/readers/record_source.h"
-#include "troupe/messages/protocol.h"
+#include "troupe/messages/data_state.h"
 #include "troupe/messages/stage_clock.h"
 
 namespace troupe {
@@ -32,11 +35,21 @@ struct ReaderState {
 
   std::shared_ptr<RecordSource> source;
   std::deque<Ready> ready;
-  std::deque<Promise> waiting;  // only while nothing is ready
+  struct Waiting {
+    Promise promise;
+    caf::actor_addr client;
+  };
+  std::deque<Waiting> waiting;  // only while nothing is ready
+  BlockLog log;                 // of what was handed out
   caf::error end;               // why no more blocks come
   std::uint64_t sequence = 0;   // of the next block that is read
   bool reading = false;         // a tick is on its way
   StageClock clock;
+
+  // After a restore from a checkpoint.
+  std::deque<ReadingState::Piece> again;  // to be read before anything else
+  std::uint64_t rest = 0;                 // records of the first of them, once it has begun
+  std::string then;                       // where to go on after the last of them
 };
 
 // What actors that are readers have in common.
@@ -55,7 +68,8 @@ caf::error check_limits(const BlockLimits& limits);
 ///
 ///   auto source = std::make_shared<TextLineSource>(options);
 ///   Reader reader = system.spawn<caf::detached>(record_reader, source, ReaderOptions{});
-Reader::behavior_type record_reader(Reader::stateful_pointer<ReaderState> self,
-                                    std::shared_ptr<RecordSource> source, ReaderOptions options);
+SavableReader::behavior_type record_reader(SavableReader::stateful_pointer<ReaderState> self,
+                                           std::shared_ptr<RecordSource> source,
+                                           ReaderOptions options);
 
 }  // namespace troupe

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <caf/actor_cast.hpp>
 #include <caf/typed_event_based_actor.hpp>
+#include <type_traits>
 
 #include "troupe/actors/readers/reader.h"
 #include "troupe/messages/answer.h"
@@ -15,9 +17,10 @@ namespace troupe {
 ///   advance(self)               does what can be done now, and sends a tick to read on
 ///   snapshot(state)
 ///   restore(state, snapshot)
-template <class Self, class Read, class Advance, class Snapshot, class Restore>
-Reader::behavior_type reader_behavior(Self self, Read read, Advance advance, Snapshot snapshot,
-                                      Restore restore) {
+/// `more` are handlers of what such a reader answers beside.
+template <class Self, class Read, class Advance, class Snapshot, class Restore, class... More>
+auto reader_behavior(Self self, Read read, Advance advance, Snapshot snapshot, Restore restore,
+                     More... more) -> typename std::remove_pointer_t<Self>::behavior_type {
   on_tick(self, [=] {
     self->state.reading = false;
     if (!self->state.end) read(self->state);
@@ -26,8 +29,10 @@ Reader::behavior_type reader_behavior(Self self, Read read, Advance advance, Sna
   advance(self);
   return {
       [=](next_atom) -> caf::result<RecordBlock> {
+        const auto client = caf::actor_cast<caf::actor_addr>(self->current_sender());
+        self->state.log.asked(client);
         auto promise = self->template make_response_promise<RecordBlock>();
-        self->state.waiting.push_back(promise);
+        self->state.waiting.push_back({promise, client});
         advance(self);
         return promise;
       },
@@ -44,6 +49,7 @@ Reader::behavior_type reader_behavior(Self self, Read read, Advance advance, Sna
           return caf::ok_atom_v;
         });
       },
+      more...,
   };
 }
 

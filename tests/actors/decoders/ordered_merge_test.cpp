@@ -57,7 +57,7 @@ class OrderedMerge : public test::ActorTest {
     return options;
   }
   Queue queue = spawn(fifo_queue, options());
-  Queue merge = spawn(ordered_merge, queue, std::vector<std::int64_t>{2});
+  Queue merge = spawn(ordered_merge, queue, std::vector<std::int64_t>{2}, std::size_t{0});
 };
 
 TEST_F(OrderedMerge, LetsBlocksInByTheirSequence) {
@@ -134,7 +134,8 @@ TEST(OrderedMergeOnThreads, GivesTheOrderOfOneDecoderToMany) {
   QueueOptions options;
   options.capacity = 50;
   const Queue queue = system.spawn(fifo_queue, options);
-  const Queue merge = system.spawn(ordered_merge, queue, std::vector<std::int64_t>{kDecoders});
+  const Queue merge =
+      system.spawn(ordered_merge, queue, std::vector<std::int64_t>{kDecoders}, std::size_t{0});
   for (int i = 0; i < kDecoders; ++i) {
     const auto tuple = std::make_shared<TupleDecoder>(
         std::vector<std::shared_ptr<RecordDecoder>>{std::make_shared<test::PlainNumberDecoder>()});

@@ -30,6 +30,13 @@ struct AggregationOptions {
   NotFinite not_finite = NotFinite::fail;
   /// After it a replica that others wait for is named in an event; 0 for never.
   std::chrono::milliseconds round_deadline{0};
+  /// A directory for a recording of what the course of the run depends on apart from what is
+  /// computed: the order in which gradients arrive, and which replica gets which batch. Data are
+  /// then in order. Empty for none.
+  std::string record;
+  /// The directory of a recording: the run goes as that one went, to the same bits. Its options
+  /// must be the same, and it must have come to its end by itself.
+  std::string replay;
   /// It is then not waited for any more, until it comes back.
   bool leave_out_late = false;
   /// "none", or what replicas do with gradients before they push them: "bfloat16", "float16",

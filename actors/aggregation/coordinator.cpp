@@ -4,6 +4,7 @@
 #include <caf/send.hpp>
 #include <caf/typed_event_based_actor.hpp>
 #include <cmath>
+#include <functional>
 
 #include "troupe/messages/answer.h"
 #include "troupe/messages/tick.h"
@@ -11,7 +12,7 @@
 namespace troupe {
 namespace {
 
-using Self = Coordinator::stateful_pointer<CoordinatorState>;
+using Self = SavingCoordinator::stateful_pointer<CoordinatorState>;
 
 void tell(Self self, const CoordinatorOptions& options, std::string message) {
   if (options.listener)
@@ -89,10 +90,28 @@ void tell_new_policy(Self self, const CoordinatorOptions& options, const std::st
   s.policy_promises.clear();
 }
 
+/// Asks for the data as they stand after the decisions so far: whoever has them has been told
+/// of all of these before.
+void cut(Self self, const std::function<void(DataState)>& take) {
+  auto& s = self->state;
+  auto status = s.rounds->status();
+  const auto without = [version = status.version, take](std::string why) {
+    DataState state;
+    state.version = version;
+    state.missing = std::move(why);
+    take(std::move(state));
+  };
+  if (!s.keeper) return without("nobody keeps the data");
+  self->request(s.keeper, caf::infinite, cut_atom_v, std::move(status))
+      .then([take](DataState& state) { take(std::move(state)); },
+            [without](const caf::error& why) { without(to_error(why).what()); });
+}
+
 /// Decides all that can be decided.
 void go_on(Self self, const CoordinatorOptions& options) {
   auto& s = self->state;
   while (!s.awaits_norms) {
+    const auto before = s.rounds->version();
     auto decision = s.rounds->next();
     if (!decision) break;
     s.awaits_norms = decision->clip_norm > 0 && decision->updates > 0;
@@ -102,6 +121,11 @@ void go_on(Self self, const CoordinatorOptions& options) {
     auto settled = s.rounds->take_settled();
     if (s.batches && !settled.empty())
       self->send(s.batches, settle_atom_v, Settlement{s.rounds->version(), std::move(settled)});
+    const auto every = options.snapshot_every;
+    if (options.sink && every > 0 && s.rounds->version() / every != before / every)
+      cut(self, [self, sink = options.sink](DataState state) {
+        self->send(sink, snapshot_atom_v, std::move(state));
+      });
     for (const auto replica : s.rounds->take_doomed())
       self->send(s.replicas.at(replica), give_up_atom_v, s.rounds->version());
     if (!decision->policy.empty()) tell_new_policy(self, options, decision->policy);
@@ -118,6 +142,19 @@ void decide(Self self, const CoordinatorOptions& options) {
   }
 }
 
+/// Something on which the course of the run depends: it happens when it is its turn.
+void happen(Self self, const CoordinatorOptions& options, const RecordedEvent& event,
+            const std::function<void()>& work) {
+  try {
+    self->state.order.happen(event, [self, options, work] {
+      work();
+      decide(self, options);
+    });
+  } catch (...) {
+    self->quit(current_failure());
+  }
+}
+
 void take_norm(Self self, const CoordinatorOptions& options, std::uint32_t shard,
                std::uint64_t number, double sum) {
   auto& s = self->state;
@@ -128,14 +165,14 @@ void take_norm(Self self, const CoordinatorOptions& options, std::uint32_t shard
   for (const auto& [index, norm] : s.norms)  // in a fixed order
     total = options.all_reduce ? norm : total + norm;
   s.norms.clear();
-  s.awaits_norms = false;
   const auto norm = std::sqrt(total);
   const auto most = options.aggregation.clip_norm;
   const double factor = norm > most ? most / norm : 1;
   if (factor < 1) s.rounds->count_clipped();
   s.decided.back().factor = factor;
   for (const auto& [index, to] : s.shards) self->send(to, norm_atom_v, factor);
-  decide(self, options);
+  happen(self, options, {RecordedEvent::Kind::norm, 0, s.rounds->version()},
+         [self] { self->state.awaits_norms = false; });
 }
 
 // ---- shards ----------------------------------------------------------------------------------
@@ -205,8 +242,15 @@ void part_with(Self self, std::uint32_t replica, const caf::actor_addr& who, boo
 
 void leave(Self self, const CoordinatorOptions& options, std::uint32_t replica,
            const caf::actor_addr& who) {
-  part_with(self, replica, who, false);
-  decide(self, options);
+  const auto found = self->state.replicas.find(replica);
+  if (found == self->state.replicas.end() || found->second.address() != who) {
+    part_with(self, replica, who, false);
+    return decide(self, options);
+  }
+  // Every shard tells; the first one counts.
+  if (!self->state.leaving.insert(who).second) return;
+  happen(self, options, {RecordedEvent::Kind::left, replica, 0},
+         [self, replica, who] { part_with(self, replica, who, false); });
 }
 
 void take_down(Self self, const CoordinatorOptions& options, const caf::down_msg& down) {
@@ -216,6 +260,10 @@ void take_down(Self self, const CoordinatorOptions& options, const caf::down_msg
   const auto replica = found->second;
   s.watched.erase(found);
   s.gone.insert(down.source);
+  const auto is_member = s.replicas.find(replica);
+  if (s.order.records() && is_member != s.replicas.end() &&
+      is_member->second.address() == down.source)
+    s.order.happen({RecordedEvent::Kind::lost, replica, 0}, [] {});
   part_with(self, replica, down.source, s.replaces_lost);
   decide(self, options);
 }
@@ -239,10 +287,12 @@ void join(Self self, const CoordinatorOptions& options, std::uint32_t shard, std
   s.joining.erase(replica);
   const auto before = s.replicas.find(replica);
   if (before != s.replicas.end()) part_with(self, replica, before->second.address(), true);
-  s.replicas[replica] = handle;
-  s.rounds->join(replica);
-  if (s.batches) self->send(s.batches, join_atom_v, replica);
-  decide(self, options);
+  happen(self, options, {RecordedEvent::Kind::joined, replica, 0}, [self, replica, handle] {
+    auto& s = self->state;
+    s.replicas[replica] = handle;
+    s.rounds->join(replica);
+    if (s.batches) self->send(s.batches, join_atom_v, replica);
+  });
 }
 
 void take_whole_set(Self self, const CoordinatorOptions& options, const SetReport& report) {
@@ -284,15 +334,16 @@ void take_report(Self self, const CoordinatorOptions& options, const SetReport& 
     arriving.worst = report;
   arriving.shards.insert(report.shard);
   if (arriving.shards.size() < shards_of_a_replica(options)) return;
-  const auto whole = s.arriving.extract(key).mapped().worst;
   s.whole[commit.replica] = commit.step;
-  take_whole_set(self, options, whole);
-  decide(self, options);
+  happen(self, options, {RecordedEvent::Kind::set, commit.replica, commit.step},
+         [self, options, whole = s.arriving.extract(key).mapped().worst] {
+           take_whole_set(self, options, whole);
+         });
 }
 
 }  // namespace
 
-Coordinator::behavior_type coordinator(Self self, CoordinatorOptions options) {
+SavingCoordinator::behavior_type coordinator(Self self, CoordinatorOptions options) {
   RoundsOptions rules;
   rules.policy = options.aggregation.policy;
   rules.replicas = options.replicas;
@@ -304,6 +355,10 @@ Coordinator::behavior_type coordinator(Self self, CoordinatorOptions options) {
   rules.may_leave_out = options.aggregation.leave_out_late;
   self->state.rounds = std::make_unique<Rounds>(rules);
   self->state.replaces_lost = options.replaces_lost;
+  if (const auto& a = options.aggregation; !a.record.empty())
+    self->state.order.record(a.record + "/decisions", options.run);
+  else if (!a.replay.empty())
+    self->state.order.replay(a.replay + "/decisions", options.run);
   self->set_down_handler(
       [self, options](const caf::down_msg& down) { take_down(self, options, down); });
   on_tick(self, [self, options] { look_at_clock(self, options); });
@@ -340,6 +395,15 @@ Coordinator::behavior_type coordinator(Self self, CoordinatorOptions options) {
         return promise;
       },
       [self](status_atom) { return self->state.rounds->status(); },
+      [self](assign_atom, const DataKeeper& keeper) { self->state.keeper = keeper; },
+      [self](cut_atom) -> caf::result<DataState> {
+        auto promise = self->make_response_promise<DataState>();
+        cut(self, [promise](DataState state) mutable { promise.deliver(std::move(state)); });
+        return promise;
+      },
+      [self](restore_atom, const AggregationStatus& status) {
+        self->state.rounds->restore(status);
+      },
   };
 }
 

@@ -11,7 +11,8 @@
 
 #include "troupe/actors/aggregation/aggregation_options.h"
 #include "troupe/actors/aggregation/rounds.h"
-#include "troupe/messages/protocol.h"
+#include "troupe/actors/aggregation/run_recording.h"
+#include "troupe/messages/data_state.h"
 
 namespace troupe {
 
@@ -24,8 +25,11 @@ struct CoordinatorOptions {
   std::uint32_t replicas = 1;   ///< that the run begins with
   std::uint64_t max_steps = 0;  ///< updates, those before included; 0 for no end
   bool deterministic = false;
-  std::string table;          ///< as RoundsOptions::table
-  TrainingListener listener;  ///< of events; may be none
+  std::string table;                 ///< as RoundsOptions::table
+  TrainingListener listener;         ///< of events; may be none
+  std::uint64_t snapshot_every = 0;  ///< versions between states of the data; 0 for none
+  std::string run;                   ///< for recordings: which run it is
+  DataSink sink;                     ///< receives them
   /// Another replica takes the place of one that dies, and is waited for where every update
   /// has a set of each.
   bool replaces_lost = false;
@@ -57,13 +61,16 @@ struct CoordinatorState {
   };
 
   std::unique_ptr<Rounds> rounds;
+  EventOrder order;
   Feeder batches;
+  DataKeeper keeper;
   std::map<std::uint32_t, Shard> shards;
   std::map<std::uint32_t, Joining> joining;
   std::map<std::uint32_t, Replica> replicas;
   std::map<caf::actor_addr, std::uint32_t> watched;  ///< numbers of all of whom it hears
   std::set<caf::actor_addr> gone;                    ///< those of them that have died
   bool replaces_lost = false;
+  std::set<caf::actor_addr> leaving;  ///< whose shards have begun to tell so
   std::map<std::pair<std::uint32_t, std::uint64_t>, Arriving> arriving;  ///< by replica and step
   std::map<std::uint32_t, std::uint64_t> whole;  ///< the last step of which all shards had the set
   std::uint64_t decisions = 0;
@@ -89,8 +96,10 @@ struct CoordinatorState {
 /// Whoever hands out batches is told, once for each decision, which sets are settled, and who
 /// has left and what it left undecided: nobody else knows which records have been trained on.
 ///
+/// At each version that is to be kept it has the data kept as they stand then.
+///
 /// Throws at the start what Rounds throws.
-Coordinator::behavior_type coordinator(Coordinator::stateful_pointer<CoordinatorState> self,
-                                       CoordinatorOptions options);
+SavingCoordinator::behavior_type coordinator(
+    SavingCoordinator::stateful_pointer<CoordinatorState> self, CoordinatorOptions options);
 
 }  // namespace troupe

@@ -30,6 +30,16 @@ std::unique_ptr<AggregationPolicy> Rounds::made(const std::string& policy) const
 
 // ---- who takes part --------------------------------------------------------------------------
 
+void Rounds::restore(const AggregationStatus& status) {
+  updates_ = status.updates;
+  clipped_ = status.clipped;
+  for (const auto& standing : status.replicas) {
+    standings_[standing.replica] = standing;
+    standings_[standing.replica].takes_part = false;
+    clocks_[standing.replica] = standing.clock;
+  }
+}
+
 void Rounds::join(std::uint32_t replica) {
   std::erase_if(sets_, [&](const Waiting& set) {
     if (set.commit.replica != replica) return false;
@@ -39,7 +49,8 @@ void Rounds::join(std::uint32_t replica) {
   });
   const auto slowest = view().slowest(0);
   auto& m = members_[replica];
-  const auto clock = m.lost ? m.clock : slowest;
+  auto clock = m.lost ? m.clock : slowest;
+  if (const auto before = clocks_.extract(replica)) clock = before.mapped();
   m = {};
   m.clock = clock;
   auto& standing = standings_[replica];

@@ -44,6 +44,9 @@ class Rounds {
 
   /// A set that one of the same number left behind is given up: it cannot be told from what
   /// this one will bring.
+  /// Counts, and the clocks that replicas have when they join, of a run that is gone on with.
+  void restore(const AggregationStatus& status);
+
   void join(std::uint32_t replica);
   void leave(std::uint32_t replica);
   /// The replica is lost, and another one will take its place. Where every update has a set
@@ -125,6 +128,7 @@ class Rounds {
   std::vector<std::uint32_t> departed_;
   std::vector<SettledSet> settled_;
   std::map<std::uint32_t, ReplicaStanding> standings_;
+  std::map<std::uint32_t, std::uint64_t> clocks_;  ///< of those that have not joined again yet
   std::uint64_t updates_ = 0;
   std::uint64_t clipped_ = 0;
 };

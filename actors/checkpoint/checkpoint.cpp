@@ -43,6 +43,8 @@ std::string find_manifest(const std::string& given) {
     fail(Code::not_found, "directory ", given, " has no checkpoint: no file such as ",
          manifest_name(300), " is in it");
   }
+  if (name == "last" && !fs::exists(path) && fs::is_directory(directory))
+    return find_manifest(directory);
   const bool is_file = fs::is_regular_file(path);
   if (is_file && name.ends_with(kManifestEnding)) return given;
   auto with_ending = given + std::string(kManifestEnding);

@@ -22,7 +22,8 @@ namespace troupe {
 class Checkpoint {
  public:
   /// `path` is a directory (then its newest checkpoint is opened), a manifest
-  /// ("run/ckpt-300.manifest"), or that without its ending ("run/ckpt-300").
+  /// ("run/ckpt-300.manifest"), that without its ending ("run/ckpt-300"), or "last" in a
+  /// directory ("run/last").
   /// Throws not_found or invalid_argument, saying what was given and what there
   /// is, when the path names no checkpoint.
   static Checkpoint open(const std::string& path);

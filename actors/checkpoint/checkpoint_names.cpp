@@ -36,6 +36,11 @@ std::string shard_name(std::int64_t step, int shard, int shards, int rewrite) {
               rewrite > 0 ? text(".rewrite-", rewrite) : "", kWeightsEnding);
 }
 
+std::string data_name(std::int64_t step, int rewrite) {
+  return text(kPrefix, step, ".data", rewrite > 0 ? text(".rewrite-", rewrite) : "",
+              kWeightsEnding);
+}
+
 std::optional<std::int64_t> step_of_manifest(std::string_view name) {
   const auto step = take_step(name);
   return name == kManifestEnding ? step : std::nullopt;
@@ -43,7 +48,10 @@ std::optional<std::int64_t> step_of_manifest(std::string_view name) {
 
 std::optional<std::int64_t> step_of_shard(std::string_view name) {
   const auto step = take_step(name);
-  return name.starts_with(".shard-") && name.ends_with(kWeightsEnding) ? step : std::nullopt;
+  return (name.starts_with(".shard-") || name.starts_with(".data.")) &&
+                 name.ends_with(kWeightsEnding)
+             ? step
+             : std::nullopt;
 }
 
 bool is_temporary(std::string_view name) {

@@ -6,13 +6,16 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <filesystem>
+#include <ratio>
 #include <set>
 #include <utility>
 
 #include "troupe/actors/checkpoint/atomic_file.h"
 #include "troupe/actors/checkpoint/checkpoint_directory.h"
 #include "troupe/actors/checkpoint/checkpoint_names.h"
+#include "troupe/actors/checkpoint/data_file.h"
 #include "troupe/actors/checkpoint/manifest.h"
 #include "troupe/actors/checkpoint/safetensors.h"
 #include "troupe/actors/system_error.h"
@@ -56,6 +59,15 @@ void check_publishable(const std::string& directory, const Manifest& manifest) {
   }
 }
 
+/// When it was published; long ago when its manifest is damaged.
+std::chrono::system_clock::time_point time_of(const std::string& directory, std::int64_t step) {
+  try {
+    return read_manifest(in_directory(directory, manifest_name(step))).time;
+  } catch (const Error&) {
+    return {};
+  }
+}
+
 bool can_be_opened(const std::string& directory, std::int64_t step) {
   try {
     CheckpointDirectory(directory).open(step);
@@ -76,6 +88,22 @@ std::vector<std::int64_t> expired(const std::vector<std::int64_t>& steps,
                std::back_inserter(gone), [&](std::int64_t step) {
                  return retention.keep_every <= 0 || step % retention.keep_every != 0;
                });
+  return gone;
+}
+
+std::vector<std::int64_t> retired(const std::vector<PublishedCheckpoint>& checkpoints,
+                                  const Retention& retention) {
+  std::vector<std::int64_t> steps;
+  for (const auto& checkpoint : checkpoints) steps.push_back(checkpoint.step);
+  auto gone = expired(steps, retention);
+  if (!(retention.keep_every_hours > 0)) return gone;
+  // Periods are those of the clock, so that it does not matter which others are left.
+  std::set<double> periods;
+  for (const auto& [step, time] : checkpoints) {
+    const auto hours = std::chrono::duration<double, std::ratio<3600>>(time.time_since_epoch());
+    if (periods.insert(std::floor(hours.count() / retention.keep_every_hours)).second)
+      std::erase(gone, step);
+  }
   return gone;
 }
 
@@ -103,9 +131,10 @@ ShardFile write_shard(const std::string& directory, std::int64_t step, int shard
 
 CheckpointWriter::CheckpointWriter(std::string directory, Retention retention)
     : directory_(std::move(directory)), retention_(retention) {
-  if (retention_.keep_last < 0 || retention_.keep_every < 0)
+  if (retention_.keep_last < 0 || retention_.keep_every < 0 || !(retention_.keep_every_hours >= 0))
     fail(Code::invalid_argument, "checkpoints of ", directory_, ": keep_last ",
-         retention_.keep_last, " and keep_every ", retention_.keep_every, " may not be negative");
+         retention_.keep_last, ", keep_every ", retention_.keep_every, " and keep_every_hours ",
+         retention_.keep_every_hours, " may not be negative");
   std::error_code error;
   fs::create_directories(directory_, error);
   if (error) fail(Code::unavailable, "cannot create ", directory_, ": ", error.message());
@@ -144,7 +173,9 @@ void CheckpointWriter::remove_unnamed_files(std::int64_t step) {
   std::set<std::string> named;
   if (fs::exists(manifest)) {
     try {
-      for (const auto& file : read_manifest(manifest).files) named.insert(file.name);
+      const auto read = read_manifest(manifest);
+      for (const auto& file : read.files) named.insert(file.name);
+      named.insert(data_file_name(read));
     } catch (const Error&) {
       return;  // a damaged manifest: somebody may still want to save the weights
     }
@@ -168,7 +199,9 @@ void CheckpointWriter::publish(Manifest manifest) {
 
 void CheckpointWriter::retire() {
   const auto steps = CheckpointDirectory(directory_).list();
-  const auto gone = expired(steps, retention_);
+  std::vector<PublishedCheckpoint> checkpoints;
+  for (const auto step : steps) checkpoints.push_back({step, time_of(directory_, step)});
+  const auto gone = retired(checkpoints, retention_);
   if (gone.empty()) return;
   const auto newest = std::find_if(steps.rbegin(), steps.rend(), [&](std::int64_t step) {
     return can_be_opened(directory_, step);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -12,10 +13,20 @@ namespace troupe {
 struct Retention {
   int keep_last = 5;            ///< the newest ones; 0 keeps all
   std::int64_t keep_every = 0;  ///< those at multiples of this many steps, for good; 0: none
+  double keep_every_hours = 0;  ///< the first of each such time of the clock, for good; 0: none
 };
 
 /// The steps among `steps` (ascending) that may go. The last one never does.
 std::vector<std::int64_t> expired(const std::vector<std::int64_t>& steps,
+                                  const Retention& retention);
+
+/// A checkpoint of a directory, for what stays.
+struct PublishedCheckpoint {
+  std::int64_t step = 0;
+  std::chrono::system_clock::time_point time{};
+};
+/// The same with the times at which they were published.
+std::vector<std::int64_t> retired(const std::vector<PublishedCheckpoint>& checkpoints,
                                   const Retention& retention);
 
 /// Writes one shard of a checkpoint: a safetensors file, complete and safe on

@@ -4,6 +4,7 @@
 #include <caf/typed_event_based_actor.hpp>
 
 #include "troupe/actors/checkpoint/checkpoint.h"
+#include "troupe/actors/checkpoint/data_file.h"
 #include "troupe/messages/answer.h"
 
 namespace troupe {
@@ -30,7 +31,7 @@ TensorRecord to_record(const SavedTensor& saved) {
 }
 
 SavedCheckpoint write(CheckpointerState& state, const CheckpointerOptions& options,
-                      std::vector<ShardSnapshot> snapshots) {
+                      std::vector<ShardSnapshot> snapshots, const std::optional<DataState>& data) {
   const auto written = [&](const auto& snapshot) { return snapshot.version == state.last->step; };
   if (state.last && std::all_of(snapshots.begin(), snapshots.end(), written)) return *state.last;
   state.clock.enter(StageActivity::busy);
@@ -41,6 +42,7 @@ SavedCheckpoint write(CheckpointerState& state, const CheckpointerOptions& optio
   Manifest manifest;
   manifest.step = static_cast<std::int64_t>(version);
   manifest.state = options.state;
+  for (const auto& [name, value] : state.told) manifest.state[name] = value;
   const auto& directory = options.writer->directory();
   std::uint64_t bytes = 0;
   for (const auto& snapshot : snapshots) {
@@ -53,11 +55,53 @@ SavedCheckpoint write(CheckpointerState& state, const CheckpointerOptions& optio
     manifest.files.push_back(write_shard(directory, manifest.step, static_cast<int>(snapshot.shard),
                                          static_cast<int>(snapshots.size()), records));
   }
+  if (data) bytes += write_data(directory, *data, manifest);
   options.writer->publish(manifest);
   state.clock.passed_on(1, bytes);
   state.clock.enter(StageActivity::waiting_for_input);
   state.last = {version, text(directory, "/ckpt-", version)};
   return *state.last;
+}
+
+SavedCheckpoint write_best(CheckpointerState& state, const CheckpointerOptions& options,
+                           const ShardSnapshot& snapshot, const EvaluationResult& result) {
+  if (!options.best)
+    fail(Code::failed_precondition, "no weights are kept that evaluations find best");
+  Manifest manifest;
+  manifest.step = static_cast<std::int64_t>(snapshot.version);
+  manifest.state = options.state;
+  for (std::size_t i = 0; i < options.values.size() && i < result.values.size(); ++i)
+    manifest.metrics[options.values[i]] = result.values[i];
+  const auto& directory = options.best->directory();
+  std::vector<TensorRecord> records;
+  std::uint64_t bytes = 0;
+  state.clock.enter(StageActivity::busy);
+  for (const auto& saved : snapshot.tensors) {
+    records.push_back(to_record(saved));
+    bytes += saved.values.byte_size();
+  }
+  manifest.files.push_back(write_shard(directory, manifest.step, 0, 1, records));
+  options.best->publish(manifest);
+  state.clock.passed_on(1, bytes);
+  state.clock.enter(StageActivity::waiting_for_input);
+  return {snapshot.version, text(directory, "/ckpt-", snapshot.version)};
+}
+
+/// Writes the checkpoint of a version once everything of it is here.
+void write_if_complete(ObservedCheckpointer::stateful_pointer<CheckpointerState> self,
+                       const CheckpointerOptions& options, Version version) {
+  auto& waiting = self->state.incomplete;
+  const auto& here = waiting[version];
+  if (here.shards.size() < options.shards || (options.with_data && !here.data)) return;
+  auto complete = std::move(waiting[version]);
+  // Older ones will never be complete: a shard has passed them by.
+  waiting.erase(waiting.begin(), std::next(waiting.find(version)));
+  try {
+    const auto saved = write(self->state, options, std::move(complete.shards), complete.data);
+    if (options.listener) self->send(options.listener, report_atom_v, saved);
+  } catch (...) {
+    self->quit(current_fault());
+  }
 }
 
 }  // namespace
@@ -66,22 +110,26 @@ ObservedCheckpointer::behavior_type checkpointer(
     ObservedCheckpointer::stateful_pointer<CheckpointerState> self, CheckpointerOptions options) {
   return {
       [self, options](snapshot_atom, ShardSnapshot& snapshot) {
-        auto& waiting = self->state.incomplete;
         const auto version = snapshot.version;
-        waiting[version].push_back(std::move(snapshot));
-        if (waiting[version].size() < options.shards) return;
-        auto complete = std::move(waiting[version]);
-        // Older ones will never be complete: a shard has passed them by.
-        waiting.erase(waiting.begin(), std::next(waiting.find(version)));
-        try {
-          const auto saved = write(self->state, options, std::move(complete));
-          if (options.listener) self->send(options.listener, report_atom_v, saved);
-        } catch (...) {
-          self->quit(current_fault());
-        }
+        self->state.incomplete[version].shards.push_back(std::move(snapshot));
+        write_if_complete(self, options, version);
+      },
+      [self, options](snapshot_atom, DataState& data) {
+        const auto version = data.version;
+        self->state.incomplete[version].data = std::move(data);
+        write_if_complete(self, options, version);
+      },
+      [self, options](save_atom, std::vector<ShardSnapshot>& snapshots, DataState& data) {
+        return answer([&] { return write(self->state, options, std::move(snapshots), data); });
       },
       [self, options](save_atom, std::vector<ShardSnapshot>& snapshots) {
-        return answer([&] { return write(self->state, options, std::move(snapshots)); });
+        return answer([&] { return write(self->state, options, std::move(snapshots), {}); });
+      },
+      [self, options](save_atom, const ShardSnapshot& snapshot, const EvaluationResult& result) {
+        return answer([&] { return write_best(self->state, options, snapshot, result); });
+      },
+      [self](assign_atom, const std::string& name, const std::string& value) {
+        self->state.told[name] = value;
       },
       [self](status_atom) { return self->state.clock.read(); },
   };

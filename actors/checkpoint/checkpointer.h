@@ -8,34 +8,44 @@
 
 #include "troupe/actors/checkpoint/checkpoint.h"
 #include "troupe/actors/checkpoint/checkpoint_writer.h"
-#include "troupe/messages/protocol.h"
+#include "troupe/messages/data_state.h"
 #include "troupe/messages/stage_clock.h"
 
 namespace troupe {
 
 /// A Checkpointer that says how it is doing.
 ///   (status) -> status   records are checkpoints, bytes those of their tensors; busy is writing
-using ObservedCheckpointer = Checkpointer::extend<caf::replies_to<status_atom>::with<StageStatus>>;
+using ObservedCheckpointer =
+    DataCheckpointer::extend<caf::replies_to<status_atom>::with<StageStatus>>;
 
 struct CheckpointerOptions {
   std::shared_ptr<CheckpointWriter> writer;
+  std::shared_ptr<CheckpointWriter> best;  ///< of the weights that evaluations found best
+  std::vector<std::string> values;         ///< names of an evaluation's values
   std::uint32_t shards = 1;
   std::map<std::string, std::string> state;  ///< goes into every manifest
-  TrainingListener listener;                 ///< hears of each checkpoint; may be none
+  /// A DataState comes for each version that the shards send; a checkpoint waits for it.
+  bool with_data = false;
+  TrainingListener listener;  ///< hears of each checkpoint; may be none
 };
 
 struct CheckpointerState {
   static constexpr const char* name = "troupe.checkpointer";
-  std::map<Version, std::vector<ShardSnapshot>> incomplete;
+  struct Incomplete {
+    std::vector<ShardSnapshot> shards;
+    std::optional<DataState> data;
+  };
+  std::map<Version, Incomplete> incomplete;
   std::optional<SavedCheckpoint> last;
+  std::map<std::string, std::string> told;  ///< goes into every manifest, too
   StageClock clock;
 };
 
 /// Writes snapshots of shards to disk; spawn it detached, for it blocks on files.
-/// Snapshots of one version are one checkpoint. In asynchronous training the
-/// shards' versions differ: what (save) is given together is written together,
-/// under the highest of them. What has been written already is not written again. A
-/// disk that refuses ends the actor with the reason.
+/// Snapshots of one version, and the data as they stood then, are one checkpoint. In asynchronous
+/// training the shards' versions differ: what (save) is given together is written together, under
+/// the highest of them. What has been written already is not written again. A disk that refuses
+/// ends the actor with the reason.
 ObservedCheckpointer::behavior_type checkpointer(
     ObservedCheckpointer::stateful_pointer<CheckpointerState> self, CheckpointerOptions options);
 

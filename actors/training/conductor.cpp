@@ -3,12 +3,15 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <caf/actor_cast.hpp>
 #include <caf/send.hpp>
 #include <caf/typed_event_based_actor.hpp>
 #include <cmath>
+#include <functional>
 #include <memory>
 #include <utility>
 
+#include "troupe/actors/training/evaluator.h"
 #include "troupe/messages/answer.h"
 #include "troupe/messages/fault.h"
 
@@ -60,7 +63,8 @@ void tell_progress(Self self, const OptionsPtr& options, bool last) {
   p.waiting_for_data = seconds(s.waited) /
                        (elapsed * static_cast<double>(std::max<std::size_t>(1, live_replicas(s))));
   if (options->epoch_examples > 0)
-    p.epoch = static_cast<double>(p.examples) / static_cast<double>(options->epoch_examples);
+    p.epoch = static_cast<double>(options->first_examples + p.examples) /
+              static_cast<double>(options->epoch_examples);
   const double overall = seconds(now - s.begun);
   p.seconds_left = -1;
   if (options->max_steps > 0 && p.step > options->first_step)
@@ -68,10 +72,10 @@ void tell_progress(Self self, const OptionsPtr& options, bool last) {
         overall * static_cast<double>(options->max_steps - std::min(p.step, options->max_steps)) /
         static_cast<double>(p.step - options->first_step);
   if (options->total_examples > 0 && p.examples > 0) {
-    const double left =
-        overall *
-        static_cast<double>(std::max<std::int64_t>(0, options->total_examples - p.examples)) /
-        static_cast<double>(p.examples);
+    const double left = overall *
+                        static_cast<double>(std::max<std::int64_t>(
+                            0, options->total_examples - options->first_examples - p.examples)) /
+                        static_cast<double>(p.examples);
     p.seconds_left = p.seconds_left < 0 ? left : std::min(left, p.seconds_left);
   }
   p.last = last;
@@ -132,6 +136,10 @@ void end(Self self, const OptionsPtr& options) {
   s.outcome.elapsed = Clock::now() - s.begun;
   s.outcome.training = s.progress.training;
   s.outcome.evaluation = s.progress.evaluation;
+  if (options->answers_best && !s.best_checkpoint.empty()) {
+    s.outcome.evaluation = s.best_values;
+    s.outcome.checkpoint = s.best_checkpoint;
+  }
   if (!options->coordinator) return close_books(self, options);
   self->request(options->coordinator, options->patience, status_atom_v)
       .then(
@@ -173,12 +181,46 @@ void fail_run(Self self, const OptionsPtr& options, const Error& error, bool kee
   if (live_replicas(s) == 0) wind_up(self, options);
 }
 
-void take_evaluation(Self self, const OptionsPtr& options, const EvaluationResult& result) {
+/// Has the variables kept that gave the best evaluation so far.
+void save_best(Self self, const OptionsPtr& options, const EvaluationResult& result,
+               const std::function<void()>& then) {
+  const auto fails = [self, options, then](const caf::error& why) {
+    if (options->events)
+      options->events(text("the best weights could not be kept: ", to_error(why).what()));
+    then();
+  };
+  self->request(caf::actor_cast<ObservedEvaluator>(options->evaluator), options->patience,
+                snapshot_atom_v)
+      .then(
+          [self, options, result, then, fails](ShardSnapshot& snapshot) {
+            self->request(caf::actor_cast<DataCheckpointer>(options->checkpointer), caf::infinite,
+                          save_atom_v, std::move(snapshot), result)
+                .then(
+                    [self, then](const SavedCheckpoint& saved) {
+                      self->state.best_checkpoint = saved.path;
+                      then();
+                    },
+                    fails);
+          },
+          fails);
+}
+
+/// Takes a result in, and goes on once everything that it brings about is done.
+void take_evaluation(Self self, const OptionsPtr& options, const EvaluationResult& result,
+                     const std::function<void()>& then) {
   auto& s = self->state;
-  s.evaluating = false;
   s.last_evaluated = result.version;
   s.progress.evaluation = result.values;
   if (options->summaries) self->send(options->summaries, report_atom_v, result);
+  if (!s.best) return then();
+  const bool better = s.best->take(result.version, result.values.at(s.best->compared()));
+  if (better) s.best_values = result.values;
+  if (options->checkpointer)
+    self->send(caf::actor_cast<DataCheckpointer>(options->checkpointer), assign_atom_v,
+               std::string(kBestEvaluation), s.best->str());
+  if (better && options->keeps_best && options->checkpointer)
+    return save_best(self, options, result, then);
+  then();
 }
 
 /// Evaluates once more if something has changed, and ends.
@@ -192,9 +234,10 @@ void evaluate_and_end(Self self, const OptionsPtr& options) {
   self->request(options->evaluator, caf::infinite, run_atom_v)
       .then(
           [self, options](const EvaluationResult& result) {
-            if (!std::exchange(self->state.evaluating_last, false)) return;
-            take_evaluation(self, options, result);
-            end(self, options);
+            if (!self->state.evaluating_last) return;
+            take_evaluation(self, options, result, [self, options] {
+              if (std::exchange(self->state.evaluating_last, false)) end(self, options);
+            });
           },
           [self, options](caf::error& error) {
             if (!std::exchange(self->state.evaluating_last, false)) return;
@@ -203,8 +246,10 @@ void evaluate_and_end(Self self, const OptionsPtr& options) {
           });
 }
 
-void save(Self self, const OptionsPtr& options, std::vector<ShardSnapshot> snapshots) {
-  self->request(options->checkpointer, caf::infinite, save_atom_v, std::move(snapshots))
+template <class... Saved>
+void save(Self self, const OptionsPtr& options, Saved... saved) {
+  self->request(caf::actor_cast<DataCheckpointer>(options->checkpointer), caf::infinite,
+                save_atom_v, std::move(saved)...)
       .then(
           [self, options](const SavedCheckpoint& saved) {
             self->state.outcome.checkpoint = saved.path;
@@ -215,6 +260,20 @@ void save(Self self, const OptionsPtr& options, std::vector<ShardSnapshot> snaps
             note_failure(self->state, to_error(error));
             end(self, options);
           });
+}
+
+/// The replicas are done, so that the data stand where the parameters do.
+void save_with_data(Self self, const OptionsPtr& options, std::vector<ShardSnapshot> snapshots) {
+  if (!options->with_data) return save(self, options, std::move(snapshots));
+  self->request(caf::actor_cast<SavingCoordinator>(options->coordinator), options->patience,
+                cut_atom_v)
+      .then([self, options,
+             snapshots](DataState& data) { save(self, options, snapshots, std::move(data)); },
+            [self, options, snapshots](const caf::error& why) {
+              DataState data;
+              data.missing = to_error(why).what();
+              save(self, options, snapshots, std::move(data));
+            });
 }
 
 using Snapshots = std::shared_ptr<std::vector<ShardSnapshot>>;
@@ -234,7 +293,7 @@ void take_snapshot(Self self, const OptionsPtr& options, std::uint32_t index, co
             // Only when the coordinator died in the middle of a decision.
             for (const auto& one : *snapshots)
               if (one.version != snapshots->front().version) return end(self, options);
-            save(self, options, std::move(*snapshots));
+            save_with_data(self, options, std::move(*snapshots));
           },
           [=](caf::error& error) {
             if (!options->keeper || code_of(error) != Code::unavailable) return failed(error);
@@ -275,6 +334,25 @@ void stop_when_asked(Self self, const OptionsPtr& options) {
 
 // ---- steps -----------------------------------------------------------------------------------
 
+void evaluate(Self self, const OptionsPtr& options, std::uint64_t step);
+
+/// Ends the run if that is what the evaluation means.
+void go_on_evaluated(Self self, const OptionsPtr& options, const EvaluationResult& result) {
+  auto& s = self->state;
+  s.evaluating = false;
+  const auto stop = [&](Ending why) {
+    s.outcome.ending = why;
+    s.stopping = true;
+    stop_replicas(self, options);
+    if (live_replicas(s) == 0) conclude(self, options);
+  };
+  if (!s.stopping && options->stop_below && result.values.at(0) < *options->stop_below)
+    stop(Ending::goal_met);
+  else if (!s.stopping && s.best && s.best->exhausted())
+    stop(Ending::no_better);
+  if (s.evaluation_due) evaluate(self, options, *s.evaluation_due);
+}
+
 void evaluate(Self self, const OptionsPtr& options, std::uint64_t step) {
   auto& s = self->state;
   if (s.stopping || s.winding_up) return;
@@ -287,15 +365,8 @@ void evaluate(Self self, const OptionsPtr& options, std::uint64_t step) {
   self->request(options->evaluator, caf::infinite, run_atom_v)
       .then(
           [self, options](const EvaluationResult& result) {
-            auto& s = self->state;
-            take_evaluation(self, options, result);
-            if (options->stop_below && result.values.at(0) < *options->stop_below && !s.stopping) {
-              s.outcome.ending = Ending::goal_met;
-              s.stopping = true;
-              stop_replicas(self, options);
-              if (live_replicas(s) == 0) conclude(self, options);
-            }
-            if (s.evaluation_due) evaluate(self, options, *s.evaluation_due);
+            take_evaluation(self, options, result,
+                            [self, options, result] { go_on_evaluated(self, options, result); });
           },
           [self, options](caf::error& error) { fail_run(self, options, to_error(error), true); });
 }
@@ -364,7 +435,8 @@ void wrap_up(Self self, const OptionsPtr& options) {
   if (s.outcome.ending == Ending::steps_done &&
       (options->max_steps == 0 || s.outcome.steps < options->max_steps))
     s.outcome.ending = Ending::end_of_data;
-  if (s.outcome.ending == Ending::end_of_data && s.outcome.steps == options->first_step)
+  if (s.outcome.ending == Ending::end_of_data && s.outcome.steps == options->first_step &&
+      !options->resumed_data)
     note_failure(s, Error(Code::invalid_argument,
                           "the data have ended before the first batch was full: there are fewer "
                           "rows than a batch has"));
@@ -555,6 +627,7 @@ std::string remove_replica(Self self, const OptionsPtr& options, std::string nam
 
 void start(Self self, const OptionsPtr& options) {
   auto& s = self->state;
+  s.best = options->best;
   s.progress.names = options->names;
   s.progress.max_steps = options->max_steps;
   s.progress.step = s.outcome.steps = options->first_step;

@@ -10,8 +10,9 @@
 #include <vector>
 
 #include "troupe/actors/supervision/supervision.h"
+#include "troupe/actors/training/best_evaluation.h"
 #include "troupe/actors/training/progress.h"
-#include "troupe/messages/protocol.h"
+#include "troupe/messages/data_state.h"
 
 namespace troupe {
 
@@ -35,11 +36,19 @@ struct ConductorOptions {
   Evaluator evaluator;          ///< may be none
   Checkpointer checkpointer;    ///< may be none
   SummaryWriter summaries;      ///< may be none
+  /// The last checkpoint has the data, too; for a DataCheckpointer and a SavingCoordinator.
+  bool with_data = false;
+  bool resumed_data = false;  ///< they go on from the middle, or from their end
 
   std::vector<std::string> names;    ///< of the training values
   std::uint64_t evaluate_every = 0;  ///< steps; 0 for at the end only
+  /// Compares evaluations; none when nobody wants to know.
+  std::optional<BestEvaluation> best;
+  bool keeps_best = false;           ///< the checkpointer keeps the variables of the best one
+  bool answers_best = false;         ///< the outcome is that of the best evaluation
   std::optional<double> stop_below;  ///< the evaluation loss at which the goal is met
   std::uint64_t first_step = 0;      ///< where the parameters stand when the run begins
+  std::int64_t first_examples = 0;   ///< of the data that go on, trained on before
   std::uint64_t max_steps = 0;
   std::int64_t total_examples = 0;  ///< 0 when it is not known
   std::int64_t epoch_examples = 0;
@@ -82,6 +91,9 @@ struct ConductorState {
   bool evaluating = false;
   std::optional<std::uint64_t> evaluation_due;
   std::uint64_t last_evaluated = 0;  ///< version
+  std::optional<BestEvaluation> best;
+  std::vector<double> best_values;
+  std::string best_checkpoint;
 
   struct StepTotal {
     std::int64_t examples = 0;

@@ -126,6 +126,12 @@ void finish(Self self, const OptionsPtr& options) {
   s.result.values = s.values->values();
   auto promise = std::move(s.waiting.front());
   s.waiting.pop_front();
+  if (options->keeps_variables) {
+    s.evaluated.emplace();
+    s.evaluated->version = s.result.version;
+    for (std::size_t i = 0; i < s.parameters.size(); ++i)
+      s.evaluated->tensors.push_back({options->fragment.variables[i], "", s.parameters[i]});
+  }
   s.parameters.assign(s.parameters.size(), Tensor());
   s.rows.clear();
   s.busy = false;
@@ -277,6 +283,12 @@ ObservedEvaluator::behavior_type evaluator(Self self, EvaluatorOptions given) {
         return promise;
       },
       [self](status_atom) { return self->state.status; },
+      [self](snapshot_atom) -> caf::result<ShardSnapshot> {
+        if (!self->state.evaluated)
+          return fault(Code::failed_precondition,
+                       "evaluator: the variables of the last evaluation are not kept");
+        return *self->state.evaluated;
+      },
   };
 }
 

@@ -14,7 +14,10 @@ namespace troupe {
 
 /// An Evaluator that says how it is doing.
 ///   (status) -> status   records are examples; busy is its time in kernels, all threads together
-using ObservedEvaluator = Evaluator::extend<caf::replies_to<status_atom>::with<StageStatus>>;
+///   (snapshot) -> snapshot   the variables that the last evaluation was made with, if they are
+///                            kept; failed_precondition otherwise
+using ObservedEvaluator = Evaluator::extend<caf::replies_to<status_atom>::with<StageStatus>,
+                                            caf::replies_to<snapshot_atom>::with<ShardSnapshot>>;
 
 struct EvaluatorOptions {
   ModelFragment fragment;
@@ -22,8 +25,9 @@ struct EvaluatorOptions {
   std::int64_t batch = 1000;  ///< rows per run
   Device device;
   std::vector<Shard> shards;
-  ShardKeeper keeper;     ///< says which copies take the place of shards that die; may be none
-  bool averages = false;  ///< the moving averages of the variables instead of their values
+  ShardKeeper keeper;  ///< says which copies take the place of shards that die; may be none
+  bool keeps_variables = false;  ///< of the last evaluation
+  bool averages = false;         ///< the moving averages of the variables instead of their values
   /// The most bytes that the evaluation set may take in memory.
   std::uint64_t memory_limit = std::uint64_t{4} << 30;
 };
@@ -52,6 +56,7 @@ struct EvaluatorState {
   std::size_t position = 0;
   std::optional<CombinedValues> values;
   EvaluationResult result;
+  std::optional<ShardSnapshot> evaluated;
   StageStatus status;
 };
 

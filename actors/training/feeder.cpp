@@ -8,7 +8,7 @@
 namespace troupe {
 namespace {
 
-using Self = Feeder::stateful_pointer<FeederState>;
+using Self = SavingFeeder::stateful_pointer<FeederState>;
 
 Batch share(const Batch& batch, std::uint32_t index, std::uint32_t count) {
   if (count == 1) return batch;
@@ -67,12 +67,103 @@ void take_in(FeederState& s, Batch batch) {
     }
     return;
   }
+  if (const auto whose = s.replayed.extract(batch.sequence)) {
+    const auto replica = whose.mapped();
+    s.ledger.add(replica, std::move(batch));
+    return serve(s, replica, s.seats[replica]);
+  }
   const auto first = first_that_wants_more(s);
   // Whoever asked may have left meanwhile.
   if (first == s.seats.end()) return s.ledger.add(std::move(batch));
+  if (s.recorder) s.recorder->append({RecordedEvent::Kind::batch, first->first, batch.sequence});
   s.ledger.add(first->first, std::move(batch));
   serve(s, first->first, first->second);
 }
+
+// ---- checkpoints -----------------------------------------------------------------------------
+
+/// Answers whoever asked for a state of which everything has come.
+void deliver_cuts(FeederState& s) {
+  std::erase_if(s.cuts, [&](const std::shared_ptr<FeederState::Cut>& cut) {
+    auto& state = cut->state;
+    if (!cut->has_snapshot || s.received < state.pipeline.queue.batches) return false;
+    for (auto& batch : cut->arrived)
+      if (batch.sequence < state.pipeline.queue.batches)
+        state.outstanding.push_back({LeftBatch::kAnyReplica, std::move(batch)});
+    cut->promise.deliver(std::move(state));
+    return true;
+  });
+}
+
+void note_arrival(FeederState& s, const Batch& batch) {
+  s.received = std::max(s.received, batch.sequence + 1);
+  for (const auto& cut : s.cuts) cut->arrived.push_back(batch);
+  deliver_cuts(s);
+}
+
+/// No more batches come: one that had left the queue for us, but could not be made, is lost.
+void note_end(FeederState& s, const Error& error) {
+  for (const auto& cut : s.cuts)
+    if (error.code() != Code::out_of_range && cut->state.missing.empty())
+      cut->state.missing = error.what();
+  s.received = ~std::uint64_t{0};
+  deliver_cuts(s);
+}
+
+caf::result<DataState> cut(Self self, const FeederOptions& options,
+                           const AggregationStatus& status) {
+  auto& s = self->state;
+  const auto cut = std::make_shared<FeederState::Cut>();
+  auto& state = cut->state;
+  const auto books = s.ledger.status();
+  state.version = status.version;
+  state.aggregation = status;
+  state.seed = options.seed;
+  state.rows = options.batch;
+  state.replicas = options.replicas;
+  state.split = s.split;
+  state.trained = s.trained_before + books.trained;
+  for (const auto& left : books.outstanding)
+    state.outstanding.push_back({left.replica, left.batch});
+  if (!options.keeper) {
+    state.missing = "nobody keeps the pipeline";
+    return state;
+  }
+  s.cuts.push_back(cut);
+  cut->promise = self->make_response_promise<DataState>();
+  self->request(options.keeper, caf::infinite, snapshot_atom_v)
+      .then(
+          [self, cut](PipelineSnapshot& snapshot) {
+            cut->state.pipeline = std::move(snapshot);
+            cut->has_snapshot = true;
+            deliver_cuts(self->state);
+          },
+          [self, cut](const caf::error& why) {
+            cut->state.missing = to_error(why).what();
+            cut->has_snapshot = true;
+            deliver_cuts(self->state);
+          });
+  return cut->promise;
+}
+
+/// Puts what was outstanding into the books.
+void go_on_from(FeederState& s, const FeederOptions& options, const DataState& from) {
+  s.trained_before = from.trained;
+  s.received = from.pipeline.queue.batches;
+  const bool as_shares = from.split && options.split && from.replicas == options.replicas;
+  auto batches = from.outstanding;
+  if (!as_shares)
+    std::stable_sort(batches.begin(), batches.end(), [](const auto& a, const auto& b) {
+      return a.batch.sequence < b.batch.sequence;
+    });
+  for (auto& [replica, batch] : batches)
+    if (as_shares && replica != LeftBatch::kAnyReplica)
+      s.ledger.add(replica, std::move(batch));
+    else
+      s.ledger.add(std::move(batch));
+}
+
+// ---- batches ---------------------------------------------------------------------------------
 
 void ask(Self self, const FeederOptions& options) {
   auto& s = self->state;
@@ -96,6 +187,7 @@ void ask(Self self, const FeederOptions& options) {
             s.asked = false;
             s.clock.enter(StageActivity::waiting_for_output);
             s.clock.passed_on(static_cast<std::uint64_t>(batch.rows()), 0);
+            note_arrival(s, batch);
             take_in(s, std::move(batch));
             ask(self, options);
           },
@@ -104,6 +196,7 @@ void ask(Self self, const FeederOptions& options) {
             s.asked = false;
             s.clock.enter(StageActivity::idle);
             s.end = error;
+            note_end(s, to_error(error));
             ask(self, options);
           });
 }
@@ -167,8 +260,15 @@ void settle(Self self, const FeederOptions& options, const Settlement& settlemen
 
 }  // namespace
 
-Feeder::behavior_type feeder(Self self, FeederOptions options) {
+SavingFeeder::behavior_type feeder(Self self, FeederOptions options) {
   self->state.split = options.split;
+  if (!options.record.empty())
+    self->state.recorder = std::make_shared<RunRecorder>(options.record, options.run);
+  if (!options.replay.empty())
+    for (const auto& event : read_recording(options.replay, options.run))
+      self->state.replayed[event.number] = event.replica;
+  if (options.from) go_on_from(self->state, options, *options.from);
+  options.from.reset();  // the books have it
   for (std::uint32_t i = 0; i < options.replicas; ++i) self->state.members.insert(i);
   return {
       [self, options](next_atom, std::uint32_t replica) { return next(self, options, replica); },
@@ -198,6 +298,9 @@ Feeder::behavior_type feeder(Self self, FeederOptions options) {
       [self](ledger_atom) { return self->state.ledger.status(); },
       [self](ledger_atom, std::uint32_t replica, const caf::actor_addr& who) {
         return tell_left(self, replica, who);
+      },
+      [self, options](cut_atom, const AggregationStatus& status) {
+        return cut(self, options, status);
       },
   };
 }

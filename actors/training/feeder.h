@@ -3,12 +3,15 @@
 #include <caf/typed_response_promise.hpp>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "troupe/actors/aggregation/run_recording.h"
 #include "troupe/actors/training/batch_ledger.h"
-#include "troupe/messages/protocol.h"
+#include "troupe/messages/data_state.h"
 #include "troupe/messages/stage_clock.h"
 
 namespace troupe {
@@ -17,7 +20,13 @@ struct FeederOptions {
   Queue queue;
   std::int64_t batch = 1;  ///< rows that are dequeued at a time
   std::uint32_t replicas = 1;
-  bool split = false;           ///< each replica gets its share of every batch; else whole batches
+  bool split = false;      ///< each replica gets its share of every batch; else whole batches
+  std::string record;      ///< a file for who gets which batch; empty for none
+  std::string replay;      ///< such a file, of which it is done again
+  std::string run;         ///< which run it is, for these
+  PipelineKeeper keeper;   ///< of the queue's pipeline, for checkpoints; may be none
+  std::uint64_t seed = 0;  ///< of the pipeline, for checkpoints
+  std::shared_ptr<const DataState> from;  ///< to go on from; may be none
   bool drop_remainder = false;  ///< at the end of the data, fewer rows than `batch` are dropped
 };
 
@@ -42,7 +51,20 @@ struct FeederState {
     caf::typed_response_promise<LedgerStatus> promise;
   };
 
+  /// A DataState in the making.
+  struct Cut {
+    DataState state;
+    std::vector<Batch> arrived;  ///< since it began
+    bool has_snapshot = false;
+    caf::typed_response_promise<DataState> promise;
+  };
+
+  std::shared_ptr<RunRecorder> recorder;
+  std::map<std::uint64_t, std::uint32_t> replayed;  ///< replicas by the numbers of their batches
   BatchLedger ledger;
+  std::vector<std::shared_ptr<Cut>> cuts;
+  std::uint64_t received = 0;  ///< batches from the queue, ever
+  std::int64_t trained_before = 0;
   std::map<std::uint32_t, Seat> seats;
   std::set<std::uint32_t> members;  ///< batches are split over them
   std::set<std::uint32_t> retired;  ///< get no more than what is theirs already
@@ -59,6 +81,12 @@ struct FeederState {
 /// a copy: what is trained on at step i does then not depend on the number of replicas or on
 /// timing. Otherwise whoever asks gets the next whole batch. When that is changed, shares that
 /// are waiting for their replica are handed out first.
-Feeder::behavior_type feeder(Feeder::stateful_pointer<FeederState> self, FeederOptions options);
+///
+/// For a checkpoint it copies its books as they are when it is asked, and has a snapshot taken
+/// of the pipeline; batches that leave the pipeline in between belong to the books. Going on
+/// from there, what is outstanding is handed out first: shares to their replicas if there are
+/// as many, otherwise as batches of their own.
+SavingFeeder::behavior_type feeder(SavingFeeder::stateful_pointer<FeederState> self,
+                                   FeederOptions options);
 
 }  // namespace troupe

@@ -16,6 +16,7 @@
 #include "troupe/actors/checkpoint/checkpoint.h"
 #include "troupe/actors/checkpoint/checkpoint_directory.h"
 #include "troupe/actors/checkpoint/checkpointer.h"
+#include "troupe/actors/checkpoint/data_file.h"
 #include "troupe/actors/explain/observer.h"
 #include "troupe/actors/parameters/parameter_shard.h"
 #include "troupe/actors/parameters/shard_keeper.h"
@@ -57,6 +58,18 @@ void check(const TrainingOptions& o) {
       (o.checkpoints.every > 0 || o.checkpoints.resume || !o.checkpoints.resume_from.empty()))
     fail(Code::invalid_argument,
          "checkpoints.every and checkpoints.resume need a checkpoints.directory");
+  const auto& e = o.evaluation;
+  if (!(e.min_delta >= 0) || !(o.checkpoints.keep_every_hours >= 0) || o.checkpoints.keep_best < 0)
+    fail(Code::invalid_argument, "evaluation.min_delta (", e.min_delta,
+         "), checkpoints.keep_every_hours (", o.checkpoints.keep_every_hours,
+         ") and checkpoints.keep_best (", o.checkpoints.keep_best, ") may not be negative");
+  if ((e.patience > 0 || o.checkpoints.keep_best > 0) && !e.data)
+    fail(Code::invalid_argument,
+         "evaluation.patience and checkpoints.keep_best need evaluation.data");
+  if (o.checkpoints.keep_best > 0 && o.checkpoints.directory.empty())
+    fail(Code::invalid_argument, "checkpoints.keep_best needs a checkpoints.directory");
+  if (e.answer_best && o.checkpoints.keep_best == 0)
+    fail(Code::invalid_argument, "evaluation.answer_best needs checkpoints.keep_best");
   if (o.evaluation.stop_below && !o.evaluation.data)
     fail(Code::invalid_argument, "evaluation.stop_below needs evaluation.data");
   validate(o.restarts);
@@ -242,7 +255,10 @@ Training::Training(const ModelFunction& model, Batches data, TrainingOptions opt
       plan_(std::make_unique<Plan>()) {
   check(options_);
   check_policy(options_, options_.aggregation.policy, {});
-  if (options_.deterministic) data_ = data_.in_order();
+  const auto& a = options_.aggregation;
+  if (!a.record.empty() && !a.replay.empty())
+    fail(Code::invalid_argument, "a run is recorded or replayed, not both");
+  if (options_.deterministic || !a.record.empty() || !a.replay.empty()) data_ = data_.in_order();
   check_memory(memory_bound());
   plan_->model = built(model, true, options_.precision);
   check_fit(plan_->model, data_, "training");
@@ -314,6 +330,11 @@ std::string Training::describe() const {
       << " for actors (inter_op), " << budget.intra_op
       << " inside an op (intra_op); data in flight take at most "
       << in_mebibytes(static_cast<double>(memory_bound()));
+  if (!o.checkpoints.directory.empty() && o.checkpoints.data) {
+    const auto bound = data_.memory(o.replicas);
+    out << ", of which a checkpoint has up to "
+        << in_mebibytes(static_cast<double>(bound.queue) + static_cast<double>(bound.batches));
+  }
   return out.str();
 }
 
@@ -325,8 +346,24 @@ struct Casting {
   const TrainingOptions& options;
 };
 
-Coordinator spawn_coordinator(Casting c, std::size_t shards, const std::vector<std::string>& tables,
-                              const TrainingListener& listener) {
+/// What has to be the same for a run to go as another one went; one line.
+std::string which_run(Casting c, const Batches& data, std::int64_t from) {
+  const auto& o = c.options;
+  const auto& a = o.aggregation;
+  auto words =
+      text("policy ", a.policy, ", ", o.replicas, " replicas, ", o.shards, " shards, accumulate ",
+           a.accumulate, ", clip_norm ", a.clip_norm, ", compression ", a.compression,
+           ", all_reduce ", a.all_reduce, ", ", o.optimizer, ", learning rate ", o.learning_rate,
+           ", seed ", o.seed, ", from step ", from, ", max_steps ", o.max_steps, ", batches of ",
+           data.rows(), ", ", data.describe());
+  std::replace(words.begin(), words.end(), '\n', ' ');
+  return words;
+}
+
+SavingCoordinator spawn_coordinator(Casting c, std::size_t shards,
+                                    const std::vector<std::string>& tables,
+                                    const TrainingListener& listener, const std::string& run,
+                                    const DataSink& sink) {
   CoordinatorOptions o;
   if (!tables.empty()) o.table = tables[0];
   o.aggregation = c.options.aggregation;
@@ -337,6 +374,9 @@ Coordinator spawn_coordinator(Casting c, std::size_t shards, const std::vector<s
   o.deterministic = c.options.deterministic;
   o.replaces_lost = c.options.restarts.most > 0 && !all_reduces(c.options);
   o.listener = listener;
+  o.snapshot_every = c.options.checkpoints.every;
+  o.sink = sink;
+  o.run = run;
   return c.troupe.spawn("coordinator", coordinator, o);
 }
 
@@ -443,6 +483,57 @@ void publish_last(Casting c, const Publisher& publisher) {
   }
 }
 
+/// The data as the checkpoint has them, if they are to go on from there. Says when they do not.
+std::shared_ptr<const DataState> data_to_resume(Casting c, const Checkpoint& checkpoint,
+                                                std::vector<std::string>& notes) {
+  if (c.options.checkpoints.data_from_start) return nullptr;
+  auto state = read_data(checkpoint);
+  if (!state) {
+    const auto why = why_no_data(checkpoint.manifest());
+    notes.push_back(text(checkpoint.name(), " has no data in it",
+                         why.empty() ? "" : " (" + why + ")",
+                         ": they are read from the beginning"));
+    return nullptr;
+  }
+  if (state->version != static_cast<Version>(checkpoint.step()))
+    fail(Code::data_loss, checkpoint.name(), ": the data are those of step ", state->version);
+  return std::make_shared<const DataState>(std::move(*state));
+}
+
+/// Throws invalid_argument when no value has that name.
+BestEvaluation comparison(const EvaluationOptions& o, const std::vector<std::string>& values) {
+  const auto found = std::find(values.begin(), values.end(), o.best_by);
+  if (found == values.end()) {
+    std::string names;
+    for (const auto& name : values) names += text(names.empty() ? "" : ", ", name);
+    fail(Code::invalid_argument, "evaluations have no value '", o.best_by,
+         "' to compare them by (evaluation.best_by); there are: ", names);
+  }
+  return BestEvaluation({static_cast<std::size_t>(found - values.begin()), o.larger_is_better,
+                         o.min_delta, o.patience});
+}
+
+void go_on_comparing(BestEvaluation& best, const Checkpoint& from) {
+  const auto& state = from.manifest().state;
+  const auto found = state.find(std::string(kBestEvaluation));
+  if (found != state.end()) best.restore(found->second);
+}
+
+/// What is different, although nothing is lost.
+void note_differences(Casting c, const DataState& from, std::int64_t rows, bool split,
+                      std::vector<std::string>& notes) {
+  if (from.rows != rows)
+    notes.push_back(text("the batches had ", from.rows, " rows and now have ", rows,
+                         ": those that were on their way keep their size"));
+  if (!from.outstanding.empty() &&
+      (from.split != split || (split && static_cast<int>(from.replicas) != c.options.replicas)))
+    notes.push_back(text(from.outstanding.size(),
+                         " batches or shares of batches were on their way to ", from.replicas,
+                         from.replicas == 1 ? " replica" : " replicas",
+                         ": whoever comes first gets them, so that the updates are not those of "
+                         "the run that was interrupted"));
+}
+
 /// The checkpoint to go on from, if there is to be one. Refuses a directory whose
 /// checkpoints would be mixed with those of this run.
 std::optional<Checkpoint> checkpoint_to_resume(const CheckpointOptions& o) {
@@ -489,21 +580,45 @@ TrainingOutcome Training::run() {
   const auto listener = caf::actor_cast<TrainingListener>(running_->conductor);
 
   const auto begin = checkpoint_to_resume(o.checkpoints);
-  Checkpointer writer;
+  std::vector<std::string> notes;
+  const auto data_before = begin ? data_to_resume(casting, *begin, notes) : nullptr;
+  const bool with_data = !o.checkpoints.directory.empty() && o.checkpoints.data && !host_.examples;
+  DataCheckpointer writer;
   if (!o.checkpoints.directory.empty()) {
     Retention retention;
     retention.keep_last = o.checkpoints.keep;
+    retention.keep_every_hours = o.checkpoints.keep_every_hours;
     CheckpointerOptions w;
     w.writer = std::make_shared<CheckpointWriter>(o.checkpoints.directory, retention);
     w.shards = static_cast<std::uint32_t>(plan_->shard_count);
     w.state = o.labels;
+    w.with_data = with_data;
+    if (o.checkpoints.keep_best > 0) {
+      // Each one is better than those before.
+      Retention best;
+      best.keep_last = o.checkpoints.keep_best;
+      w.best = std::make_shared<CheckpointWriter>(o.checkpoints.directory + "/best", best);
+      w.values = plan_->evaluation->values;
+    }
     w.listener = listener;
     writer = troupe.spawn<caf::detached>("checkpointer", checkpointer, w);
     troupe.observe(writer, Role::checkpointer);
   }
+  const auto which = which_run(casting, data_, begin ? begin->step() : 0);
+  if (const auto& a = o.aggregation; !a.replay.empty()) {
+    // Whoever begins with them could only end with what is wrong.
+    read_recording(a.replay + "/decisions", which);
+    read_recording(a.replay + "/batches", which);
+  } else if (!a.record.empty()) {
+    std::error_code error;
+    std::filesystem::create_directories(a.record, error);
+    if (error) fail(Code::unavailable, "cannot create ", a.record, ": ", error.message());
+  }
   lock.lock();
   const auto attached = all_reduces(o) ? static_cast<std::size_t>(o.replicas) : plan_->shard_count;
-  coordinator_ = spawn_coordinator(casting, attached, plan_->tables, listener);
+  const auto saving = spawn_coordinator(casting, attached, plan_->tables, listener, which,
+                                        with_data ? caf::actor_cast<DataSink>(writer) : DataSink());
+  coordinator_ = saving;
   const auto whole_rounds =
       make_policy(o.aggregation.policy)->whole_rounds() && !o.aggregation.leave_out_late;
   const auto sink = writer ? caf::actor_cast<SnapshotSink>(writer) : SnapshotSink();
@@ -516,19 +631,35 @@ TrainingOutcome Training::run() {
   if (begin) c.first_step = restore(casting, shards, *begin);
   const auto keeper = spawn_keeper(casting, std::move(kept), sink, listener);
 
-  const auto seed = mix(o.seed ^ mix(c.first_step));
+  const auto seed = data_before ? data_before->seed : mix(o.seed ^ mix(c.first_step));
   const auto pipeline =
-      host_.examples ? examples_of(troupe, host_.examples) : data_.spawn(troupe, "", seed);
+      host_.examples
+          ? examples_of(troupe, host_.examples)
+          : data_.spawn(troupe, "", seed, data_before ? &data_before->pipeline : nullptr);
+  notes.insert(notes.end(), pipeline.notes.begin(), pipeline.notes.end());
   FeederOptions f;
   f.queue = pipeline.queue;
   f.batch = data_.rows();
   f.replicas = static_cast<std::uint32_t>(o.replicas);
   f.split = whole_rounds;
+  f.run = which;
+  if (!o.aggregation.record.empty()) f.record = o.aggregation.record + "/batches";
+  if (!o.aggregation.replay.empty()) f.replay = o.aggregation.replay + "/batches";
+  f.keeper = pipeline.keeper;
+  f.seed = seed;
+  f.from = data_before;
+  if (data_before) {
+    note_differences(casting, *data_before, f.batch, f.split, notes);
+    troupe.tell(saving, restore_atom_v, data_before->aggregation);
+  }
+  if (o.events)
+    for (const auto& note : notes) o.events(note);
   f.drop_remainder = data_.remainder() == Remainder::drop;
   const auto batches = troupe.spawn("feeder", feeder, f);
   troupe.observe(batches, Role::feeder);
   troupe.link(pipeline.queue, batches);
-  troupe.tell(coordinator_, assign_atom_v, batches);
+  troupe.tell(saving, assign_atom_v, caf::actor_cast<Feeder>(batches));
+  troupe.tell(saving, assign_atom_v, caf::actor_cast<DataKeeper>(batches));
 
   ReplicaOptions r;
   r.fragment = plan_->fragment;
@@ -566,6 +697,11 @@ TrainingOutcome Training::run() {
     e.shards = shards;
     e.keeper = keeper;
     e.averages = o.average_decay > 0;
+    e.keeps_variables = writer && o.checkpoints.keep_best > 0;
+    c.best = comparison(o.evaluation, plan_->evaluation->values);
+    c.keeps_best = e.keeps_variables;
+    c.answers_best = o.evaluation.answer_best;
+    if (begin) go_on_comparing(*c.best, *begin);
     c.evaluator = troupe.spawn("evaluator", evaluator, e);
     c.evaluation_decoders = set.decoders;
     troupe.observe(c.evaluator, Role::evaluator);
@@ -604,6 +740,9 @@ TrainingOutcome Training::run() {
       c.vital.insert(name);
   c.examples = pipeline.queue;
   c.checkpointer = writer;
+  c.with_data = with_data;
+  c.resumed_data = data_before != nullptr;
+  c.first_examples = data_before ? data_before->trained : 0;
   c.names = plan_->fragment.values;
   c.evaluate_every = o.evaluation.every;
   c.stop_below = o.evaluation.stop_below;

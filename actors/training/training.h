@@ -32,13 +32,28 @@ struct EvaluationOptions {
   std::optional<Batches> data;       ///< the evaluation set: ordered, one pass
   std::uint64_t every = 0;           ///< steps between evaluations; 0 for one at the end
   std::optional<double> stop_below;  ///< end the run when the evaluation loss is below this
+  /// What makes one evaluation better than another: "loss", or the name of a metric.
+  std::string best_by = "loss";
+  bool larger_is_better = false;
+  double min_delta = 0;        ///< what is better by less is not better
+  std::uint64_t patience = 0;  ///< end the run after so many that are no better; 0: never
+  /// Answer with the best evaluation and its weights, which checkpoints.keep_best must keep.
+  bool answer_best = false;
 };
 
 struct CheckpointOptions {
-  std::string directory;    ///< empty for none
-  std::uint64_t every = 0;  ///< steps; 0 for one at the end
-  int keep = 5;             ///< the newest ones; 0 keeps all
-  bool resume = false;      ///< go on from the newest one in `directory`
+  std::string directory;        ///< empty for none
+  std::uint64_t every = 0;      ///< steps; 0 for one at the end
+  int keep = 5;                 ///< the newest ones; 0 keeps all
+  int keep_best = 0;            ///< the weights of so many best evaluations, in `directory`/best
+  double keep_every_hours = 0;  ///< the first of each such time, for good; 0: none
+  bool resume = false;          ///< go on from the newest one in `directory`
+  /// With everything that is on its way from the files to the replicas: positions in the files,
+  /// what is in the queue, batches that are part of no update yet. A run that is resumed then
+  /// trains on the same records in the same order as one that was never interrupted.
+  bool data = true;
+  /// Resume with the weights alone, and read the data from the beginning.
+  bool data_from_start = false;
   /// Go on from this one instead: a path as Checkpoint::open() takes it. `directory` may
   /// hold it, but no newer one.
   std::string resume_from;

@@ -18,6 +18,8 @@ const char* to_words(Ending ending) {
       return "end of the data";
     case Ending::goal_met:
       return "goal met";
+    case Ending::no_better:
+      return "no better for a while";
     case Ending::stopped:
       return "stopped";
     case Ending::failed:

@@ -32,7 +32,10 @@ namespace {
 /// The path of the checkpoint that --resume-from means.
 std::string source_of(const TrainArguments& a, const std::string& program) {
   const auto& given = a.resume_from;
-  if (given.find_first_not_of("0123456789") != std::string::npos) return given;
+  const bool named = given == "last" || given == "best";
+  if (!named && given.find_first_not_of("0123456789") != std::string::npos) return given;
+  if (named)
+    return (a.directory.empty() ? own_directory(program, true) : a.directory) + "/" + given;
   return (a.directory.empty() ? own_directory(program, true) : a.directory) + "/ckpt-" + given;
 }
 
@@ -174,6 +177,14 @@ void add_aggregation_options(CLI::App& command, TrainArguments& a) {
       .add_flag("--leave-out-late", a.leave_out_late,
                 "The others then go on without it, until it comes back")
       ->group("Aggregation");
+  auto* record = command
+                     .add_option("--record", a.record,
+                                 "A directory for a recording of the order in which gradients come")
+                     ->group("Aggregation");
+  command
+      .add_option("--replay", a.replay, "Such a directory: go as that run went, to the same bits")
+      ->excludes(record)
+      ->group("Aggregation");
 }
 
 void add_restart_options(CLI::App& command, TrainArguments& a) {
@@ -239,6 +250,20 @@ void add_training_options(CLI::App& command, TrainArguments& a) {
       ->group("Training");
   command.add_option("--stop-below", a.stop_below, "End when the test loss is below this")
       ->group("Training");
+  command
+      .add_option("--best-by", a.best_by,
+                  "What the best look at the test set has: the smallest loss, or +accuracy, -rmse")
+      ->group("Training");
+  command
+      .add_option("--patience", a.patience,
+                  "End after so many looks in a row that were no better; 0: never")
+      ->check(at_least(0))
+      ->capture_default_str()
+      ->group("Training");
+  command.add_option("--min-delta", a.min_delta, "What is better by less is no better")
+      ->check(between(0, 1e30))
+      ->capture_default_str()
+      ->group("Training");
 
   command.add_option("--replicas", a.replicas, "Model replicas that train together")
       ->check(at_least(1))
@@ -284,14 +309,36 @@ void add_output_options(CLI::App& command, TrainArguments& a) {
       ->check(at_least(0))
       ->capture_default_str()
       ->group("Output");
+  command
+      .add_option("--keep-best", a.keep_best,
+                  "Weights to keep that the test set found best, in DIRECTORY/best")
+      ->check(at_least(0))
+      ->capture_default_str()
+      ->group("Output");
+  command
+      .add_option("--keep-every-hours", a.keep_every_hours,
+                  "Keep the first checkpoint of each such time for good; 0: none")
+      ->check(between(0, 1e6))
+      ->capture_default_str()
+      ->group("Output");
+  command
+      .add_flag("--no-data-state", a.no_data_state,
+                "Leave what is on its way from the files out of checkpoints: smaller, but a run "
+                "that is resumed begins the data again")
+      ->group("Output");
+  command
+      .add_flag("--data-from-start", a.data_from_start,
+                "Resume with the weights alone, and read the data from the beginning")
+      ->group("Output");
   auto* resume =
       command.add_flag("--resume", a.resume, "Go on from the newest checkpoint in the directory")
           ->group("Output");
-  auto* from = command
-                   .add_option("--resume-from", a.resume_from,
-                               "Go on from this one: its step, or a path such as run/x/ckpt-300")
-                   ->excludes(resume)
-                   ->group("Output");
+  auto* from =
+      command
+          .add_option("--resume-from", a.resume_from,
+                      "Go on from this one: its step, last, best, or a path such as run/x/ckpt-300")
+          ->excludes(resume)
+          ->group("Output");
   auto* none = command.add_flag("--no-checkpoints", a.no_checkpoints, "Write none")
                    ->excludes(resume)
                    ->group("Output");
@@ -336,6 +383,8 @@ TrainingOptions training_options(const TrainArguments& a, const Program& program
   o.restarts.most = a.restarts;
   o.restarts.period = milliseconds_of(a.restart_period);
   o.restarts.delay = milliseconds_of(a.restart_delay);
+  o.aggregation.record = a.record;
+  o.aggregation.replay = a.replay;
   o.deterministic = a.deterministic;
   o.placement = parse_variable_placement(a.placement);
   if (a.average >= 0) o.average_decay = a.average;
@@ -348,6 +397,10 @@ TrainingOptions training_options(const TrainArguments& a, const Program& program
     if (a.checkpoint_every >= 0)
       o.checkpoints.every = static_cast<std::uint64_t>(a.checkpoint_every);
     o.checkpoints.keep = a.keep;
+    o.checkpoints.keep_best = program.test ? a.keep_best : 0;
+    o.checkpoints.keep_every_hours = a.keep_every_hours;
+    o.checkpoints.data = !a.no_data_state;
+    o.checkpoints.data_from_start = a.data_from_start;
     o.checkpoints.resume = a.resume;
     if (!a.resume_from.empty()) o.checkpoints.resume_from = source_of(a, program.name);
   } else {
@@ -361,8 +414,20 @@ TrainingOptions training_options(const TrainArguments& a, const Program& program
       throw UsageError(fmt::format("--stop-below needs a number, but is {}", *a.stop_below));
     o.evaluation.stop_below = a.stop_below;
   }
+  o.evaluation.patience = a.patience;
+  o.evaluation.min_delta = a.min_delta;
+  if (!a.best_by.empty()) {
+    const bool signed_name = a.best_by[0] == '+' || a.best_by[0] == '-';
+    o.evaluation.best_by = a.best_by.substr(signed_name ? 1 : 0);
+    o.evaluation.larger_is_better = a.best_by[0] == '+';
+  }
   if (!o.evaluation.data) {
-    if (a.stop_below) throw UsageError("--stop-below needs --test-features and --test-labels");
+    for (const auto& [given, option] :
+         {std::pair(a.stop_below.has_value(), "--stop-below"),
+          std::pair(a.patience > 0, "--patience"), std::pair(a.keep_best > 0, "--keep-best"),
+          std::pair(!a.best_by.empty(), "--best-by")})
+      if (given)
+        throw UsageError(fmt::format("{} needs --test-features and --test-labels", option));
     o.evaluation = {};
   }
   o.labels = {{"program", program.name}};

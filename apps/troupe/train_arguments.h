@@ -35,6 +35,8 @@ struct TrainArguments {
   int restarts = 10;
   double restart_period = 600;  ///< seconds
   double restart_delay = 0.1;   ///< seconds
+  std::string record;
+  std::string replay;
   bool deterministic = false;
   std::string placement = "by_bytes";
   double average = -1;
@@ -44,12 +46,19 @@ struct TrainArguments {
   std::string directory;
   std::int64_t checkpoint_every = -1;
   int keep = 5;
+  int keep_best = 0;
+  double keep_every_hours = 0;
+  bool no_data_state = false;
+  bool data_from_start = false;
   bool resume = false;
   std::string resume_from;  ///< a step, or a path
   bool no_checkpoints = false;
   bool no_summaries = false;
   std::int64_t evaluate_every = -1;
   std::optional<double> stop_below;
+  std::string best_by;  ///< "loss", "+accuracy"
+  std::uint64_t patience = 0;
+  double min_delta = 0;
   std::string control;  ///< the path of the run's socket; empty for its directory's
   double interval = 1;
 };

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "support/temporary_directory.h"
+#include "troupe/actors/checkpoint/checkpoint_directory.h"
 #include "troupe/actors/decoders/example_builder.h"
 #include "troupe/actors/ensemble/combiner.h"
 #include "troupe/actors/ensemble/ensemble_training.h"
@@ -350,6 +351,34 @@ const auto outcome = training.run();
 const Explanation explanation = training.explain();
 std::cout << summary(explanation, KnobStyle::options);
 if (explanation.finding.limit == Limit::decoders) std::cout << "use more of them\n";
+  }
+
+  void killed_at_any_moment(ModelFunction model, Batches batches) {
+TrainingOptions options;
+options.deterministic = true;
+options.checkpoints.directory = "run";
+options.checkpoints.every = 100;                     // steps
+options.checkpoints.resume = CheckpointDirectory("run").latest().has_value();
+const TrainingOutcome outcome = Training(model, batches, options).run();
+  }
+
+  void no_better(TrainingOptions options, Batches test_batches) {
+options.evaluation.data = test_batches;
+options.evaluation.every = 100;
+options.evaluation.best_by = "accuracy";
+options.evaluation.larger_is_better = true;
+options.evaluation.patience = 5;       // evaluations in a row that are no better
+options.evaluation.min_delta = 0.001;  // better by less is no better
+options.evaluation.answer_best = true;
+options.checkpoints.keep_best = 1;
+  }
+
+  void recorded(ModelFunction model, Batches batches) {
+TrainingOptions options;
+options.replicas = 4;
+options.aggregation.policy = "ssp:2";
+options.aggregation.record = "recording";  // the next time: .replay = "recording"
+const TrainingOutcome outcome = Training(model, batches, options).run();
   }
 
   void another_policy(ModelFunction model, Batches data, TrainingOptions options) {

@@ -104,6 +104,18 @@ TEST_F(CheckpointWriting, KeepsEverythingWhenToldTo) {
   EXPECT_THAT(expired({}, {.keep_last = 1}), IsEmpty());
 }
 
+TEST_F(CheckpointWriting, KeepsTheFirstOfEveryFewHoursForGood) {
+  std::vector<PublishedCheckpoint> all;
+  for (const int minutes : {0, 50, 110, 125, 190, 360, 365})
+    all.push_back(
+        {minutes + 1, std::chrono::system_clock::time_point(std::chrono::minutes(minutes))});
+  const Retention two_hours{.keep_last = 1, .keep_every_hours = 2};
+  EXPECT_THAT(retired(all, two_hours), ElementsAre(51, 111, 191));
+  // It does not matter that those have gone.
+  std::erase_if(all, [](const auto& c) { return c.step == 51 || c.step == 111 || c.step == 191; });
+  EXPECT_THAT(retired(all, two_hours), IsEmpty());
+}
+
 TEST_F(CheckpointWriting, ComputesWhatToKeepFromTheDirectory) {
   {
     CheckpointWriter writer(directory, {.keep_last = 3});

@@ -1,0 +1,354 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <random>
+
+#include "actors/training_run.h"
+#include "support/message_of.h"
+#include "troupe/actors/checkpoint/checkpoint_directory.h"
+#include "troupe/actors/checkpoint/data_file.h"
+#include "troupe/ops/error.h"
+#include "troupe/ops/reductions.h"
+
+namespace troupe {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+using Weights = std::map<std::string, Tensor>;
+
+constexpr std::int64_t kRecords = 96;
+constexpr std::int64_t kRows = 8;
+
+/// One weight for each record, which becomes smaller by 1 whenever an update has the record:
+/// with batches of kRows records, and a learning rate of kRows.
+Model counting_model(bool) {
+  Model m;
+  m.graph = std::make_shared<Graph>();
+  const auto x = placeholder(*m.graph, "x", DType::float32, {-1, kRecords});
+  m.inputs = {x};
+  m.loss = reduce_mean(
+      nn::dense(x, 1, {.name = "count", .kernel_initializer = init::zeros(), .use_bias = false}));
+  return m;
+}
+
+class Resume : public test::ATrainingRun {
+ protected:
+  Resume() {
+    std::ofstream out(path("ids.txt"));
+    for (std::int64_t i = 0; i < kRecords; ++i)
+      for (std::int64_t k = 0; k < kRecords; ++k)
+        out << (k ? " " : "") << (k == i ? 1 : 0) << (k + 1 == kRecords ? "\n" : "");
+  }
+  Batches records(std::int64_t epochs) const {
+    return read_text({path("ids.txt")})
+        .repeat(epochs)
+        .decode({numbers({kRecords})}, {.decoders = 3, .block_records = 5})
+        .shuffle({.capacity = 40, .min_after_dequeue = 20})
+        .batch(kRows, Remainder::keep);
+  }
+  static TrainingOptions counting() {
+    TrainingOptions o;
+    o.optimizer = optim::sgd();
+    o.learning_rate = static_cast<double>(kRows);
+    o.threads = {2, 1};
+    o.checkpoints.keep = 0;
+    return o;
+  }
+  static Weights weights_in(const std::string& directory) {
+    Weights weights;
+    for (auto& record : Checkpoint::open(directory).read_all())
+      weights.emplace(record.name, record.value);
+    return weights;
+  }
+  static void expect_same_bits(const Weights& a, const Weights& b, const std::string& what) {
+    ASSERT_EQ(a.size(), b.size());
+    for (const auto& [name, value] : a)
+      EXPECT_TRUE(same_bits(value, b.at(name))) << name << ", " << what;
+  }
+  static void expect_each_record(const Weights& weights, double times) {
+    const auto& count = weights.at("count/weights");
+    for (std::int64_t i = 0; i < kRecords; ++i)
+      EXPECT_NEAR(-count.at(i), times, 1e-3) << "record " << i;
+  }
+
+  /// Goes on from each checkpoint of an undisturbed run, and expects its last weights.
+  void expect_the_same_from_every_checkpoint(const ModelFunction& model, const Batches& data,
+                                             TrainingOptions o) {
+    o.checkpoints.keep = 0;
+    o.checkpoints.directory = path("whole");
+    const auto whole = Training(model, data, o).run();
+    ASSERT_NE(whole.ending, Ending::failed) << whole.message;
+    const auto expected = weights_in(path("whole"));
+    const auto steps = CheckpointDirectory(path("whole")).list();
+    ASSERT_GT(steps.size(), 3u);
+    for (const auto step : steps) {
+      if (step == steps.back()) continue;
+      auto again = o;
+      again.checkpoints.directory = path("from-" + std::to_string(step));
+      again.checkpoints.resume_from = path("whole/ckpt-" + std::to_string(step));
+      again.events = [](const std::string& words) { ADD_FAILURE() << words; };
+      const auto end = Training(model, data, again).run();
+      ASSERT_NE(end.ending, Ending::failed) << end.message;
+      EXPECT_EQ(end.steps, whole.steps);
+      expect_same_bits(expected, weights_in(again.checkpoints.directory),
+                       "from step " + std::to_string(step));
+    }
+  }
+
+  /// Runs `train` in a process of its own, which is killed after a random number of reports,
+  /// until it has come to an end.
+  template <class Train>
+  void kill_again_and_again(const Train& train) {
+    std::mt19937 random(std::random_device{}());
+    for (int kill = 0;; ++kill) {
+      int ends[2];
+      ASSERT_EQ(pipe(ends), 0);
+      const auto child = fork();
+      ASSERT_GE(child, 0);
+      if (child == 0) {
+        close(ends[0]);
+        const bool well = train([&](const auto&...) { (void)!write(ends[1], "x", 1); });
+        _exit(well ? 0 : 1);
+      }
+      close(ends[1]);
+      char byte = 0;
+      const auto most = kill < 5 ? random() % 40 : std::numeric_limits<std::size_t>::max();
+      for (std::size_t i = 0; i < most && read(ends[0], &byte, 1) == 1; ++i) {
+      }
+      if (kill < 5) ::kill(child, SIGKILL);
+      close(ends[0]);
+      int status = 0;
+      waitpid(child, &status, 0);
+      if (WIFEXITED(status)) {
+        EXPECT_EQ(WEXITSTATUS(status), 0);
+        return;
+      }
+    }
+  }
+  /// The same run once more, resumed if there is something to resume.
+  template <class Report>
+  static bool go_on(const ModelFunction& model, const Batches& data, TrainingOptions o,
+                    const Report& report) {
+    o.checkpoints.resume = CheckpointDirectory(o.checkpoints.directory).latest().has_value();
+    o.progress = report;
+    o.progress_interval = std::chrono::milliseconds(1);
+    return Training(model, data, o).run().ending != Ending::failed;
+  }
+};
+
+TEST_F(Resume, GivesTheBitsOfTheUndisturbedRun) {
+  auto o = options();
+  o.checkpoints.every = 4;
+  o.average_decay = 0.9;
+  expect_the_same_from_every_checkpoint(test::small_model, batches(3), o);
+}
+
+TEST_F(Resume, GivesTheSameBitsWithSeveralReplicasAndShards) {
+  auto o = options();
+  o.replicas = 3;
+  o.shards = 2;
+  o.aggregation.accumulate = 2;
+  o.aggregation.clip_norm = 0.5;
+  o.checkpoints.every = 3;
+  expect_the_same_from_every_checkpoint(test::small_model, batches(4), o);
+}
+
+TEST_F(Resume, GivesTheSameBitsWithLocalSteps) {
+  auto o = options();
+  o.replicas = 2;
+  o.aggregation.policy = "local:3";
+  o.checkpoints.every = 6;
+  expect_the_same_from_every_checkpoint(test::small_model, batches(4), o);
+}
+
+TEST_F(Resume, TrainsOnEachRecordOnceHoweverReplicasWorkTogether) {
+  for (const std::string policy : {"sync", "async", "ssp:1", "sync:backups=1"}) {
+    auto o = counting();
+    o.replicas = 3;
+    o.shards = 2;
+    o.aggregation.policy = policy;
+    o.checkpoints.every = 5;
+    o.checkpoints.directory = path("whole " + policy);
+    const auto data = records(4);
+    const auto whole = Training(counting_model, data, o).run();
+    ASSERT_EQ(whole.ending, Ending::end_of_data) << whole.message;
+    if (policy != "sync:backups=1") expect_each_record(weights_in(o.checkpoints.directory), 4);
+    for (const auto step : CheckpointDirectory(o.checkpoints.directory).list()) {
+      const auto from = o.checkpoints.directory + "/ckpt-" + std::to_string(step);
+      auto again = o;
+      again.checkpoints.directory = path(policy + std::to_string(step));
+      again.checkpoints.resume_from = from;
+      const auto end = Training(counting_model, data, again).run();
+      ASSERT_EQ(end.ending, Ending::end_of_data) << end.message;
+      if (end.steps > static_cast<std::uint64_t>(step) && policy != "sync:backups=1")
+        expect_each_record(weights_in(again.checkpoints.directory), 4);
+    }
+  }
+}
+
+TEST_F(Resume, GivesTheSameBitsAfterKillsAtAnyMoment) {
+  auto o = options();
+  o.replicas = 2;
+  o.checkpoints.every = 3;
+  const auto data = batches(12);
+  o.checkpoints.directory = path("whole");
+  ASSERT_NE(Training(test::small_model, data, o).run().ending, Ending::failed);
+  o.checkpoints.directory = path("killed");
+  kill_again_and_again(
+      [&](const auto& report) { return go_on(test::small_model, data, o, report); });
+  expect_same_bits(weights_in(path("whole")), weights_in(path("killed")), "killed");
+}
+
+TEST_F(Resume, LosesNoRecordByKillsOfAsynchronousRuns) {
+  auto o = counting();
+  o.replicas = 3;
+  o.aggregation.policy = "async";
+  o.checkpoints.every = 4;
+  o.checkpoints.directory = path("killed");
+  const auto data = records(10);
+  kill_again_and_again([&](const auto& report) { return go_on(counting_model, data, o, report); });
+  expect_each_record(weights_in(path("killed")), 10);
+}
+
+TEST_F(Resume, GoesOnAfterItWasAskedToStop) {
+  auto o = counting();
+  o.replicas = 2;
+  o.aggregation.policy = "async";
+  o.checkpoints.directory = path("stopped");
+  const auto data = records(10);
+  {
+    std::unique_ptr<Training> training;
+    o.progress_interval = std::chrono::milliseconds(1);
+    o.progress = [&](const Progress& p) {
+      if (p.step > 0) training->request_stop();
+    };
+    training = std::make_unique<Training>(counting_model, data, o);
+    ASSERT_NE(training->run().ending, Ending::failed);
+  }
+  o.progress = {};
+  o.checkpoints.resume = true;
+  const auto end = Training(counting_model, data, o).run();
+  ASSERT_EQ(end.ending, Ending::end_of_data) << end.message;
+  expect_each_record(weights_in(path("stopped")), 10);
+}
+
+TEST_F(Resume, LosesNoRecordWithOtherReplicas) {
+  auto o = counting();
+  o.replicas = 3;
+  o.checkpoints.every = 5;
+  o.checkpoints.directory = path("three");
+  const auto data = records(4);
+  ASSERT_EQ(Training(counting_model, data, o).run().ending, Ending::end_of_data);
+  o.replicas = 2;
+  o.checkpoints.resume_from = path("three/ckpt-5");
+  o.checkpoints.directory = path("two");
+  ASSERT_EQ(Training(counting_model, data, o).run().ending, Ending::end_of_data);
+  // Shares of batches are batches now, which count more; but every record came.
+  const auto weights = weights_in(path("two")).at("count/weights");
+  for (std::int64_t i = 0; i < kRecords; ++i) EXPECT_GE(-weights.at(i), 3.999) << "record " << i;
+}
+
+TEST_F(Resume, ReadsFromTheBeginningWhereACheckpointHasNoData) {
+  auto o = counting();
+  o.checkpoints.directory = path("without");
+  o.checkpoints.data = false;
+  o.max_steps = 6;
+  const auto data = records(1);
+  EXPECT_EQ(Training(counting_model, data, o).run().steps, 6u);
+  std::vector<std::string> notes;
+  o.events = [&](const std::string& words) { notes.push_back(words); };
+  o.max_steps = 0;
+  o.checkpoints.resume = true;
+  const auto end = Training(counting_model, data, o).run();
+  EXPECT_EQ(end.steps, 6u + kRecords / kRows);
+  EXPECT_THAT(notes, Contains(HasSubstr("has no data in it: they are read from the beginning")));
+}
+
+TEST_F(Resume, ReadsFromTheBeginningWhenAskedTo) {
+  auto o = counting();
+  o.checkpoints.directory = path("run");
+  o.max_steps = 6;
+  const auto data = records(1);
+  Training(counting_model, data, o).run();
+  o.max_steps = 0;
+  o.checkpoints.resume = true;
+  o.checkpoints.data_from_start = true;
+  EXPECT_EQ(Training(counting_model, data, o).run().steps, 6u + kRecords / kRows);
+}
+
+TEST_F(Resume, EndsAtOnceWhenAllDataHaveBeenTrainedOn) {
+  auto o = counting();
+  o.checkpoints.directory = path("done");
+  const auto data = records(1);
+  const auto steps = Training(counting_model, data, o).run().steps;
+  o.checkpoints.resume = true;
+  const auto again = Training(counting_model, data, o).run();
+  EXPECT_EQ(again.ending, Ending::end_of_data) << again.message;
+  EXPECT_EQ(again.steps, steps);
+  // More of the same data go on behind them.
+  const auto more = Training(counting_model, records(3), o).run();
+  EXPECT_EQ(more.ending, Ending::end_of_data) << more.message;
+  expect_each_record(weights_in(path("done")), 3);
+}
+
+TEST_F(Resume, RefusesOtherDataAndDamagedStates) {
+  auto o = counting();
+  o.checkpoints.directory = path("run");
+  o.max_steps = 3;
+  Training(counting_model, records(1), o).run();
+  o.checkpoints.resume = true;
+  o.max_steps = 5;
+  std::filesystem::copy(path("ids.txt"), path("others.txt"));
+  const auto others = read_text({path("others.txt")})
+                          .decode({numbers({kRecords})})
+                          .buffer(40)
+                          .batch(kRows, Remainder::keep);
+  EXPECT_THAT(test::message_of([&] { Training(counting_model, others, o).run(); }),
+              HasSubstr("stands in the middle of"));
+
+  const auto file = path("run/ckpt-3.data.safetensors");
+  ASSERT_TRUE(std::filesystem::exists(file));
+  const auto size = std::filesystem::file_size(file);
+  const auto resumed = [&] {
+    return test::message_of([&] { Training(counting_model, records(1), o).run(); });
+  };
+  {
+    std::fstream damage(file, std::ios::in | std::ios::out | std::ios::binary);
+    damage.seekp(static_cast<std::streamoff>(size) - 100);
+    damage << "damage";
+  }
+  EXPECT_THAT(resumed(), HasSubstr("is damaged"));
+  std::filesystem::resize_file(file, size / 2);
+  EXPECT_THAT(resumed(), HasSubstr("ckpt-3.data.safetensors"));
+  std::filesystem::remove(file);
+  EXPECT_THAT(resumed(), HasSubstr("is missing"));
+  // The weights are whole, and can be had without.
+  o.checkpoints.data_from_start = true;
+  EXPECT_EQ(Training(counting_model, records(1), o).run().steps, 5u);
+}
+
+TEST_F(Resume, RemovesTheDataWithTheirCheckpoint) {
+  auto o = counting();
+  o.checkpoints.directory = path("run");
+  o.checkpoints.every = 2;
+  o.checkpoints.keep = 2;
+  o.max_steps = 8;
+  Training(counting_model, records(1), o).run();
+  std::vector<std::string> files;
+  for (const auto& file : std::filesystem::directory_iterator(path("run")))
+    if (const auto name = file.path().filename().string(); name.find(".data.") != name.npos)
+      files.push_back(name);
+  std::ranges::sort(files);
+  EXPECT_EQ(files,
+            (std::vector<std::string>{"ckpt-6.data.safetensors", "ckpt-8.data.safetensors"}));
+}
+
+}  // namespace
+}  // namespace troupe

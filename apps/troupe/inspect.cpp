@@ -14,6 +14,7 @@
 #include "progress_line.h"
 #include "say.h"
 #include "troupe/actors/checkpoint/checkpoint.h"
+#include "troupe/actors/checkpoint/data_file.h"
 #include "troupe/devices/placer.h"
 #include "troupe/messages/graph_codec.h"
 #include "troupe/ops/error.h"
@@ -68,7 +69,7 @@ void inspect_checkpoint(const std::string& path, bool verify) {
   const auto& manifest = checkpoint.manifest();
   say("{}: step {}\n", checkpoint.name(), checkpoint.step());
   for (const auto& [key, value] : manifest.state)
-    if (value.size() < 100) say("  {}: {}\n", key, value);
+    if (key != "data" && value.size() < 100) say("  {}: {}\n", key, value);
   std::uint64_t bytes = 0;
   std::uint64_t values = 0;
   for (const auto& file : manifest.files) {
@@ -85,6 +86,12 @@ void inspect_checkpoint(const std::string& path, bool verify) {
       manifest.files.size());
   if (!verify) return;
   checkpoint.verify();
+  if (const auto data = read_data(checkpoint))
+    say("data: {} records trained on, {} elements in the queue, {} batches on their way\n",
+        with_commas(static_cast<std::uint64_t>(data->trained)),
+        with_commas(data->pipeline.queue.inside.elements.size() +
+                    data->pipeline.queue.arriving.size() + data->pipeline.queue.leaving.size()),
+        data->outstanding.size());
   say("every checksum is right\n");
 }
 

@@ -53,7 +53,21 @@ expect(1 "run has other checkpoints, up to step 8"
   train headline ${small} --steps 5 --resume-from 3 -d run)
 expect(0 "step 9" train headline ${small} --steps 9 --resume-from 8 -d run)
 expect(1 "not found" train headline ${small} --steps 9 --resume-from 77 -d run)
-expect(0 "every checksum is right" inspect run --verify)
+expect(0 "data: [0-9,]+ records trained on, .*every checksum is right" inspect run/last --verify)
+expect(0 "all steps done: step 3"
+  train headline ${small} --steps 3 --no-data-state -d bare)
+expect(0 "all steps done: step 4" train headline ${small} --steps 4 --resume -d bare)
+expect(0 "all steps done: step 10" train headline ${small} --steps 10 --resume --data-from-start -d run)
+expect(2 "--patience needs --test-features" train headline ${small} --patience 2)
+
+# ---- recordings
+
+set(two ${small} --steps 6 --no-checkpoints --replicas 2 --async)
+expect(0 "all steps done: step 6" train headline ${two} --record recording)
+expect(0 "all steps done: step 6" train headline ${two} --replay recording)
+expect(1 "is the recording of another run" train headline ${two} --replay recording --seed 7)
+expect(1 "there is no recording nowhere/decisions" train headline ${two} --replay nowhere)
+expect(2 "--record" train headline ${two} --replay recording --record recording)
 
 foreach(policy IN ITEMS sync sync:backups=1 sync:quorum=3 async ssp:1 local:2)
   expect(0 "2 replicas, ${policy} <-> .*all steps done: step 5,.*policy:     ${policy}, "

@@ -120,7 +120,7 @@ caf::result<DataState> cut(Self self, const FeederOptions& options,
   state.aggregation = status;
   state.seed = options.seed;
   state.rows = options.batch;
-  state.replicas = options.replicas;
+  state.replicas = static_cast<std::uint32_t>(s.members.size());
   state.split = s.split;
   state.trained = s.trained_before + books.trained;
   for (const auto& left : books.outstanding)
@@ -150,7 +150,11 @@ caf::result<DataState> cut(Self self, const FeederOptions& options,
 void go_on_from(FeederState& s, const FeederOptions& options, const DataState& from) {
   s.trained_before = from.trained;
   s.received = from.pipeline.queue.batches;
-  const bool as_shares = from.split && options.split && from.replicas == options.replicas;
+  const bool as_shares =
+      from.split && options.split && from.replicas == options.replicas &&
+      std::ranges::all_of(from.outstanding, [&](const LeftBatch& left) {
+        return left.replica < options.replicas || left.replica == LeftBatch::kAnyReplica;
+      });
   auto batches = from.outstanding;
   if (!as_shares)
     std::stable_sort(batches.begin(), batches.end(), [](const auto& a, const auto& b) {

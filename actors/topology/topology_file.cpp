@@ -166,6 +166,17 @@ class FileReader {
         refuse(file_.place("average_decay"), "average_decay is ", o.average_decay,
                "; it is at least 0 and below 1");
     }
+    o.max_shard_bytes = file_->max_shard_bytes();
+    if (file_->has_tables()) {
+      if (file_->tables().has_from_bytes()) o.tables.from_bytes = file_->tables().from_bytes();
+      o.tables.none = file_->tables().none();
+    }
+    if (file_->has_backup_shards())
+      field(file_, "backup_shards", [&] {
+        constexpr std::int64_t kMost = 8;
+        o.backup_shards = static_cast<int>(
+            in_range(file_, "backup_shards", file_->backup_shards(), std::int64_t{0}, kMost));
+      });
     read_threads(o.threads);
     if (file_->has_seed()) o.seed = file_->seed();
     o.max_steps = file_->max_steps();
@@ -405,6 +416,9 @@ class FileReader {
     without("aggregation", file_->has_aggregation());
     without("placement", !file_->placement().empty());
     without("average_decay", file_->has_average_decay());
+    without("max_shard_bytes", file_->max_shard_bytes() > 0);
+    without("tables", file_->has_tables());
+    without("backup_shards", file_->has_backup_shards());
     without("deterministic", file_->deterministic());
     without("gradient_norm", file_->gradient_norm());
     without("summary_directory", !file_->summary_directory().empty());

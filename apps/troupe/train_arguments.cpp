@@ -274,6 +274,17 @@ void add_training_options(CLI::App& command, TrainArguments& a) {
       ->capture_default_str()
       ->group("Actors");
   command
+      .add_option("--max-shard-bytes", a.max_shard_bytes,
+                  "Variables of more bytes are cut by rows over the shards; 0: none is")
+      ->capture_default_str()
+      ->group("Actors");
+  command
+      .add_option("--backup-shards", a.backup_shards,
+                  "Copies of each shard, one of which takes its place when it dies")
+      ->check(CLI::Range(0, 8))
+      ->capture_default_str()
+      ->group("Actors");
+  command
       .add_option("--devices", a.devices,
                   "CPU devices that replicas are spread over, each with its own threads")
       ->check(at_least(1))
@@ -369,6 +380,8 @@ TrainingOptions training_options(const TrainArguments& a, const Program& program
   if (!a.learning_rate.empty()) o.learning_rate = parse_schedule(a.learning_rate);
   o.replicas = a.replicas;
   o.shards = a.shards;
+  o.max_shard_bytes = a.max_shard_bytes;
+  o.backup_shards = a.backup_shards;
   o.devices = a.devices;
   o.aggregation.policy = policy_text(a);
   o.aggregation.accumulate = a.accumulate;

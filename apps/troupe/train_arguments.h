@@ -20,6 +20,8 @@ struct TrainArguments {
   std::string learning_rate;
   int replicas = 1;
   int shards = 1;
+  std::uint64_t max_shard_bytes = 0;
+  int backup_shards = 0;
   int devices = 1;
   std::string policy = "sync";
   std::string staleness;  ///< put to the options of the policy

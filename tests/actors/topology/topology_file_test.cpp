@@ -97,8 +97,14 @@ checkpoints { directory: "run/x" every: 3 keep: 2 }
 summary_directory: "run/s"
 labels { key: "who" value: "me" }
 progress_interval: 0.5 patience: 20
+precision: "float16" loss_scale: 1024 max_shard_bytes: 4096 tables { from_bytes: 512 } backup_shards: 1
 )file");
   EXPECT_EQ(file.name, "small");
+  EXPECT_EQ(file.options.max_shard_bytes, 4096U);
+  EXPECT_EQ(file.options.tables.from_bytes, 512U);
+  EXPECT_EQ(file.options.backup_shards, 1);
+  EXPECT_EQ(file.options.precision, DType::float16);
+  EXPECT_EQ(file.options.loss_scale.initial, 1024);
   const auto& o = file.options;
   EXPECT_EQ(o.optimizer, optim::adam(0.8));
   EXPECT_EQ(o.learning_rate, schedule::exponential(0.1, 10, 0.5));

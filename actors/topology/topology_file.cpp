@@ -182,6 +182,7 @@ class FileReader {
     o.max_steps = file_->max_steps();
     o.gradient_norm = file_->gradient_norm();
     read_aggregation(o);
+    read_restarts(o.restarts);
     read_checkpoints(o.checkpoints);
     o.summary_directory = file_->summary_directory();
     for (const auto& [key, value] : file_->labels()) o.labels[key] = value;
@@ -248,6 +249,21 @@ class FileReader {
       rounds.accumulate = to.accumulate;
       Rounds{rounds};
     });
+  }
+
+  void read_restarts(RestartOptions& to) {
+    const auto r = file_.inside("restarts", file_->restarts());
+    if (r->has_most())
+      field(r, "most", [&] {
+        constexpr std::int64_t kMost = 1'000'000;
+        to.most = static_cast<int>(in_range(r, "most", r->most(), std::int64_t{0}, kMost));
+      });
+    seconds(r, "period", r->has_period(), r->period(), to.period);
+    seconds(r, "delay", r->has_delay(), r->delay(), to.delay);
+    seconds(r, "longest_delay", r->has_longest_delay(), r->longest_delay(), to.longest_delay);
+    if (r->has_jitter())
+      field(r, "jitter", [&] { to.jitter = in_range(r, "jitter", r->jitter(), 0.0, 1.0); });
+    if (r->has_seed()) to.seed = r->seed();
   }
 
   void read_checkpoints(CheckpointOptions& to) {
@@ -419,6 +435,7 @@ class FileReader {
     without("max_shard_bytes", file_->max_shard_bytes() > 0);
     without("tables", file_->has_tables());
     without("backup_shards", file_->has_backup_shards());
+    without("restarts", file_->has_restarts());
     without("deterministic", file_->deterministic());
     without("gradient_norm", file_->gradient_norm());
     without("summary_directory", !file_->summary_directory().empty());

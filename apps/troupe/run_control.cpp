@@ -1,5 +1,6 @@
 #include "run_control.h"
 
+#include <charconv>
 #include <filesystem>
 #include <functional>
 #include <utility>
@@ -18,6 +19,10 @@ const std::vector<std::pair<std::string, std::string>> kOrders{
     {"status", "how the run stands"},
     {"explain", "where its time goes, and what limits it"},
     {"policy P", "another policy, such as async or ssp:2, after the step in progress"},
+    {"add-replica", "one more replica"},
+    {"remove-replica", "one less, the newest or the one named behind it: remove-replica replica 0"},
+    {"replicas N", "as many as that"},
+    {"members", "the names of all actors"},
     {"stop", "end after the step in progress, with a checkpoint"},
 };
 
@@ -79,6 +84,20 @@ std::string RunControl::obey(const std::string& given, Training& training) {
     training.change_policy(argument);
     return fmt::format("the policy will be {} after the step in progress\n", argument);
   }
+  if (order == "add-replica") return alone(), training.add_replica() + " joins\n";
+  if (order == "remove-replica")
+    return training.remove_replica(argument) + " leaves when it has computed what it has\n";
+  if (order == "replicas") {
+    int count = 0;
+    const auto* end = argument.data() + argument.size();
+    const auto [stop, error] = std::from_chars(argument.data(), end, count);
+    if (error != std::errc() || stop != end || count < 1)
+      fail(Code::invalid_argument, "say how many: replicas 4");
+    const auto changed = training.set_replicas(count);
+    return changed.empty() ? "there are so many already\n"
+                           : fmt::format("{} come or go\n", fmt::join(changed, ", "));
+  }
+  if (order == "members") return alone(), fmt::format("{}\n", fmt::join(training.members(), "\n"));
   if (order == "stop") {
     alone();
     training.request_stop();

@@ -97,10 +97,11 @@ string(CONCAT edited
   "  n=$((n + 1)); [ $n -lt 600 ] || exit 9; kill -0 $run || { cat five.log; exit 8; }\n"
   "  sleep 0.1; done\n"
   "\"$0\" edit five policy asink 2>&1; \"$0\" edit five polcy async 2>&1\n"
+  "\"$0\" edit five replicas 3 && \"$0\" edit five remove-replica replica 0\n"
   "\"$0\" edit five policy async && \"$0\" edit five explain && \"$0\" edit five stop\n"
   "wait $run; code=$?; cat five.log; ls five; exit $code")
 expect_sh("${edited}" 130
-  "no policy is called 'asink'.*did you mean 'policy'.*the policy will be async.*replica 1 .*the run ends after the step.*stopped: step "
+  "no policy is called 'asink'.*did you mean 'policy'.*replica 2 come or go.*replica 0 leaves when.*the policy will be async.*replica 1 .*the run ends after the step.*stopped: step "
   ${tiny} --set data.epochs=0 -d five --no-summaries --set evaluation.every=0
   --progress-interval 0.1)
 expect(1 "no run listens at five/control.sock" edit five status)

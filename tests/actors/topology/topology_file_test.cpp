@@ -98,7 +98,14 @@ summary_directory: "run/s"
 labels { key: "who" value: "me" }
 progress_interval: 0.5 patience: 20
 precision: "float16" loss_scale: 1024 max_shard_bytes: 4096 tables { from_bytes: 512 } backup_shards: 1
+restarts { most: 3 period: 60 delay: 0.2 longest_delay: 2 jitter: 0.5 seed: 9 }
 )file");
+  EXPECT_EQ(file.options.restarts.most, 3);
+  EXPECT_EQ(file.options.restarts.period, std::chrono::seconds(60));
+  EXPECT_EQ(file.options.restarts.delay, std::chrono::milliseconds(200));
+  EXPECT_EQ(file.options.restarts.longest_delay, std::chrono::seconds(2));
+  EXPECT_EQ(file.options.restarts.jitter, 0.5);
+  EXPECT_EQ(file.options.restarts.seed, 9U);
   EXPECT_EQ(file.name, "small");
   EXPECT_EQ(file.options.max_shard_bytes, 4096U);
   EXPECT_EQ(file.options.tables.from_bytes, 512U);

@@ -102,6 +102,15 @@ class FileReader {
     o.evaluation.data =
         read_data(evaluation, "an evaluation has data { ... }, or data_file: \"a pipeline file\"");
     o.evaluation.every = evaluation->every();
+    if (!evaluation->best_by().empty()) o.evaluation.best_by = evaluation->best_by();
+    o.evaluation.larger_is_better = evaluation->larger_is_better();
+    field(evaluation, "min_delta", [&] {
+      constexpr double kMost = 1e30;
+      o.evaluation.min_delta =
+          in_range(evaluation, "min_delta", evaluation->min_delta(), 0.0, kMost);
+    });
+    o.evaluation.patience = evaluation->patience();
+    o.evaluation.answer_best = evaluation->answer_best();
     if (evaluation->has_stop_below()) {
       o.evaluation.stop_below = evaluation->stop_below();
       if (!std::isfinite(evaluation->stop_below()))
@@ -171,6 +180,11 @@ class FileReader {
       if (file_->tables().has_from_bytes()) o.tables.from_bytes = file_->tables().from_bytes();
       o.tables.none = file_->tables().none();
     }
+    if (file_->has_devices())
+      field(file_, "devices", [&] {
+        o.devices = static_cast<int>(
+            in_range(file_, "devices", file_->devices(), std::int64_t{1}, kMostActors));
+      });
     if (file_->has_backup_shards())
       field(file_, "backup_shards", [&] {
         constexpr std::int64_t kMost = 8;
@@ -238,6 +252,10 @@ class FileReader {
     if (!a->all_reduce().empty() && a->all_reduce() != "none")
       field(a, "all_reduce", [&] { to.all_reduce = to_string(parse_all_reduce(a->all_reduce())); });
     to.leave_out_late = a->leave_out_late();
+    to.record = a->record();
+    to.replay = a->replay();
+    if (!to.record.empty() && !to.replay.empty())
+      refuse(a.place("replay"), "a run is recorded or replayed, but not both");
     if (to.leave_out_late && o.deterministic)
       refuse(a.place("leave_out_late"),
              "which replicas are late depends on timing: leave_out_late cannot be deterministic");
@@ -278,6 +296,18 @@ class FileReader {
         constexpr std::int64_t kMost = 1'000'000;
         to.keep = static_cast<int>(in_range(c, "keep", c->keep(), std::int64_t{0}, kMost));
       });
+    if (c->has_keep_best())
+      field(c, "keep_best", [&] {
+        constexpr std::int64_t kMost = 1'000'000;
+        to.keep_best =
+            static_cast<int>(in_range(c, "keep_best", c->keep_best(), std::int64_t{0}, kMost));
+      });
+    field(c, "keep_every_hours", [&] {
+      constexpr double kMost = 1e6;
+      to.keep_every_hours = in_range(c, "keep_every_hours", c->keep_every_hours(), 0.0, kMost);
+    });
+    if (c->has_data()) to.data = c->data();
+    to.data_from_start = c->data_from_start();
     if (to.resume && !to.resume_from.empty())
       refuse(c.place("resume_from"), "resume says already to go on from the newest one");
     if (to.directory.empty())
@@ -435,6 +465,7 @@ class FileReader {
     without("max_shard_bytes", file_->max_shard_bytes() > 0);
     without("tables", file_->has_tables());
     without("backup_shards", file_->has_backup_shards());
+    without("devices", file_->has_devices());
     without("restarts", file_->has_restarts());
     without("deterministic", file_->deterministic());
     without("gradient_norm", file_->gradient_norm());

@@ -93,11 +93,11 @@ aggregation { policy: "ssp:2" accumulate: 1 clip_norm: 5 not_finite: "skip" roun
 placement: "round_robin" average_decay: 0.9
 threads { inter_op: 2 intra_op: 1 }
 seed: 7 max_steps: 9 gradient_norm: true
-checkpoints { directory: "run/x" every: 3 keep: 2 }
+checkpoints { directory: "run/x" every: 3 keep: 2 keep_best: 4 keep_every_hours: 2 data: false }
 summary_directory: "run/s"
 labels { key: "who" value: "me" }
 progress_interval: 0.5 patience: 20
-precision: "float16" loss_scale: 1024 max_shard_bytes: 4096 tables { from_bytes: 512 } backup_shards: 1
+precision: "float16" loss_scale: 1024 max_shard_bytes: 4096 tables { from_bytes: 512 } backup_shards: 1 devices: 2
 restarts { most: 3 period: 60 delay: 0.2 longest_delay: 2 jitter: 0.5 seed: 9 }
 )file");
   EXPECT_EQ(file.options.restarts.most, 3);
@@ -107,9 +107,13 @@ restarts { most: 3 period: 60 delay: 0.2 longest_delay: 2 jitter: 0.5 seed: 9 }
   EXPECT_EQ(file.options.restarts.jitter, 0.5);
   EXPECT_EQ(file.options.restarts.seed, 9U);
   EXPECT_EQ(file.name, "small");
+  EXPECT_EQ(file.options.checkpoints.keep_best, 4);
+  EXPECT_EQ(file.options.checkpoints.keep_every_hours, 2);
+  EXPECT_FALSE(file.options.checkpoints.data);
   EXPECT_EQ(file.options.max_shard_bytes, 4096U);
   EXPECT_EQ(file.options.tables.from_bytes, 512U);
   EXPECT_EQ(file.options.backup_shards, 1);
+  EXPECT_EQ(file.options.devices, 2);
   EXPECT_EQ(file.options.precision, DType::float16);
   EXPECT_EQ(file.options.loss_scale.initial, 1024);
   const auto& o = file.options;

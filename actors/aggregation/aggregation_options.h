@@ -40,7 +40,7 @@ struct AggregationOptions {
   /// It is then not waited for any more, until it comes back.
   bool leave_out_late = false;
   /// "none", or what replicas do with gradients before they push them: "bfloat16", "float16",
-  /// "topk:0.01", as Compression::parse() takes it. Not for local steps.
+  /// "topk:0.01", as GradientCompression::parse() takes it. Not for local steps.
   std::string compression = "none";
   /// "none": the shards share the variables, and each adds up all gradients of its own.
   /// "ring" or "tree": every replica has a shard of its own with all variables, and the

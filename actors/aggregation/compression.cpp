@@ -81,7 +81,7 @@ Tensor places_tensor(const std::vector<std::int64_t>& places, std::int64_t size)
 
 }  // namespace
 
-Compression Compression::parse(std::string_view words) {
+GradientCompression GradientCompression::parse(std::string_view words) {
   if (words == "none") return {};
   if (words == "bfloat16") return {CompressionKind::bfloat16};
   if (words == "float16") return {CompressionKind::float16};
@@ -99,7 +99,7 @@ Compression Compression::parse(std::string_view words) {
        "': choose none, bfloat16, float16 or topk:PART, for example topk:0.01");
 }
 
-std::string to_string(const Compression& compression) {
+std::string to_string(const GradientCompression& compression) {
   switch (compression.kind) {
     case CompressionKind::none:
       return "none";
@@ -113,7 +113,8 @@ std::string to_string(const Compression& compression) {
   return "?";
 }
 
-GradientCompressor::GradientCompressor(Compression compression) : compression_(compression) {
+GradientCompressor::GradientCompressor(GradientCompression compression)
+    : compression_(compression) {
   if (compression.kind == CompressionKind::top_k &&
       !(compression.keep > 0 && compression.keep <= 1))
     fail(Code::invalid_argument, "topk keeps a part of the values in (0, 1], not ",

@@ -16,14 +16,14 @@ enum class CompressionKind {
 };
 
 /// How a replica makes what it pushes smaller.
-struct Compression {
+struct GradientCompression {
   CompressionKind kind = CompressionKind::none;
   double keep = 0.01;  ///< top_k: this part of the values of each variable, at least one
 
   /// "none", "bfloat16", "float16", "topk:0.01". Throws invalid_argument.
-  static Compression parse(std::string_view words);
+  static GradientCompression parse(std::string_view words);
 };
-std::string to_string(const Compression& compression);
+std::string to_string(const GradientCompression& compression);
 
 /// A gradient as it is pushed: all values in 16 bits, or some of them with their places.
 struct CompressedGradient {
@@ -35,7 +35,7 @@ struct CompressedGradient {
 /// Seide et al. 2014 and Stich et al. 2018. For float32 and float64.
 class GradientCompressor {
  public:
-  explicit GradientCompressor(Compression compression = {});
+  explicit GradientCompressor(GradientCompression compression = {});
 
   bool on() const { return compression_.kind != CompressionKind::none; }
   /// `part` tells the gradients of a set apart: what is left of one is for the next one of
@@ -48,7 +48,7 @@ class GradientCompressor {
  private:
   CompressedGradient largest(const std::string& part, const Tensor& gradient);
 
-  Compression compression_;
+  GradientCompression compression_;
   std::map<std::string, Tensor> left_;  // of gradients before, by part
   std::map<std::string, Tensor> next_;  // the same, once the set in hand is applied
 };

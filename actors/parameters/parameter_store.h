@@ -87,7 +87,7 @@ class ParameterStore {
   /// Of those rows the ones that are in this store.
   WantedRows those_here(const WantedRows& wanted) const;
 
-  /// A gradient that came compressed (Compression) as it was before. Leaves what is none,
+  /// A gradient that came compressed (GradientCompression) as it was before. Leaves what is none,
   /// and what cannot be one, which check() then complains about.
   void decompress(GradientPart& part) const;
   /// Throws invalid_argument, naming variable and replica, when a part does not

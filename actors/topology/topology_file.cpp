@@ -248,7 +248,7 @@ class FileReader {
     });
     if (!a->compression().empty())
       field(a, "compression",
-            [&] { to.compression = to_string(Compression::parse(a->compression())); });
+            [&] { to.compression = to_string(GradientCompression::parse(a->compression())); });
     if (!a->all_reduce().empty() && a->all_reduce() != "none")
       field(a, "all_reduce", [&] { to.all_reduce = to_string(parse_all_reduce(a->all_reduce())); });
     to.leave_out_late = a->leave_out_late();

@@ -33,7 +33,7 @@ struct ReplicaOptions {
   OptimizerConfig optimizer;
   Schedule learning_rate = 0.01;
   double clip_norm = 0;
-  Compression compression;
+  GradientCompression compression;
   LossScaleOptions loss_scale;  ///< for fragments that have one
 };
 

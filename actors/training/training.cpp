@@ -98,7 +98,7 @@ bool is_synchronous(const std::string& policy) {
 
 /// Complains about what does not go with the way in which gradients travel.
 void check_exchange(const TrainingOptions& o, const std::string& policy) {
-  const auto compression = Compression::parse(o.aggregation.compression);
+  const auto compression = GradientCompression::parse(o.aggregation.compression);
   const auto local = make_policy(policy)->local_steps() > 0;
   if (local && compression.kind != CompressionKind::none)
     fail(Code::invalid_argument, "policy '", policy,
@@ -666,7 +666,7 @@ TrainingOutcome Training::run() {
   r.batches = batches;
   r.shards = shards;
   r.keeper = keeper;
-  r.compression = Compression::parse(o.aggregation.compression);
+  r.compression = GradientCompression::parse(o.aggregation.compression);
   r.loss_scale = o.loss_scale;
   r.listener = listener;
   r.seed = seed;

@@ -138,7 +138,7 @@ void add_aggregation_options(CLI::App& command, TrainArguments& a) {
       .add_option("--compression", a.compression,
                   "Of the gradients that are pushed: none, bfloat16, float16, topk:0.01 (the "
                   "largest hundredth, the rest later)")
-      ->check(parses(Compression::parse))
+      ->check(parses(GradientCompression::parse))
       ->capture_default_str()
       ->group("Aggregation");
   command

@@ -34,13 +34,13 @@ Tensor there_and_back(GradientCompressor& compressor, const Tensor& gradient) {
 }
 
 TEST(Compression, IsReadFromWords) {
-  EXPECT_EQ(Compression::parse("none").kind, CompressionKind::none);
-  EXPECT_EQ(Compression::parse("topk:0.25").keep, 0.25);
+  EXPECT_EQ(GradientCompression::parse("none").kind, CompressionKind::none);
+  EXPECT_EQ(GradientCompression::parse("topk:0.25").keep, 0.25);
   for (const auto* words : {"none", "bfloat16", "float16", "topk:0.01", "topk:1"})
-    EXPECT_EQ(to_string(Compression::parse(words)), words);
+    EXPECT_EQ(to_string(GradientCompression::parse(words)), words);
   for (const auto* words : {"", "topk", "topk:", "topk:0", "topk:-1", "topk:1.5", "topk:nan",
                             "topk:0.1x", "zip", "bfloat16 "})
-    EXPECT_THAT(error_of([&] { Compression::parse(words); }),
+    EXPECT_THAT(error_of([&] { GradientCompression::parse(words); }),
                 IsError(Code::invalid_argument, HasSubstr("topk:0.01")))
         << words;
 }

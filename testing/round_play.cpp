@@ -78,7 +78,11 @@ void RoundPlay::give_up(std::uint32_t replica) {
   auto& r = replicas_.at(replica);
   if (!r.computing || random_.below(2) == 0) return;  // it was done already
   r.computing = false;
-  rounds_.refuse({replica, ++r.steps, SetFate::given_up});
+  GradientCommit commit;
+  commit.replica = replica;
+  commit.step = ++r.steps;
+  commit.given_up = true;
+  rounds_.refuse(commit, SetFate::given_up);
 }
 
 void RoundPlay::take(const RoundDecision& decision) {

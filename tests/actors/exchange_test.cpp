@@ -123,7 +123,7 @@ TEST_P(AnAllReduce, GoesOnFromACheckpoint) {
   const auto steps = outcome.steps;
   o.checkpoints.resume = true;
   o.checkpoints.every = 0;
-  Training more(varied_model, batches(1), o);
+  Training more(varied_model, batches(4), o);
   const auto outcome = more.run();
   EXPECT_EQ(outcome.ending, Ending::end_of_data) << outcome.message;
   EXPECT_EQ(outcome.steps, steps + 10);

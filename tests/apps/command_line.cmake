@@ -206,7 +206,7 @@ expect_sh("${closed}" 1 "blank.txt:301" train headline --features data/features.
 # ---- several checkpoints that answer together
 
 set(test --features data/test_features.txt --labels data/test_labels.txt)
-expect(0 "run at step 9: rmse .*other at step 5: rmse .*together .mean.: 20 examples, rmse"
+expect(0 "run at step 10: rmse .*other at step 5: rmse .*together .mean.: 20 examples, rmse"
   eval run other ${test})
 expect(0 "together .weighted:0.7,0.3.: 20 examples" eval run other ${test}
   --combine weighted:0.7,0.3)
@@ -225,14 +225,14 @@ expect(2 "must be at least 1, but is 0" train headline --devices 0)
 
 # ---- checkpoints and programs that do not belong together
 
-expect(2 "run/ckpt-9 is a checkpoint of the program 'headline', not of 'fashion-mnist'"
+expect(2 "run/ckpt-10 is a checkpoint of the program 'headline', not of 'fashion-mnist'"
   eval run --program fashion-mnist)
 expect(2 "is a checkpoint of the program 'headline', not of 'cifar10'"
   predict run --program cifar10 --data nowhere)
 expect(0 "20 examples" eval run --program headline
   --features data/test_features.txt --labels data/test_labels.txt)
 file(MAKE_DIRECTORY "${work}/run/ckpt-99.manifest")
-expect(1 "ckpt-99.manifest is a directory instead of a manifest; the checkpoint before it is whole: run/ckpt-9"
+expect(1 "ckpt-99.manifest is a directory instead of a manifest; the checkpoint before it is whole: run/ckpt-10"
   inspect run)
 file(REMOVE_RECURSE "${work}/run/ckpt-99.manifest")
 

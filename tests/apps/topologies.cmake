@@ -40,7 +40,8 @@ endif()
 expect(0 "end of the data: step 4.*test: +loss.*checkpoint: one/ckpt-4"
   run fashion_mnist.pbtxt ${tiny} -d one --no-summaries)
 expect(1 "one has checkpoints of an earlier run" run fashion_mnist.pbtxt ${tiny} -d one)
-expect(0 "step 6" run fashion_mnist.pbtxt ${tiny} -d one --resume --set max_steps=6)
+expect(0 "step 6" run fashion_mnist.pbtxt ${tiny} -d one --resume
+  --set data.epochs=2 --set max_steps=6)
 expect(0 "all steps done: step 2.*policy: +async"
   run fashion_mnist.pbtxt ${tiny} --no-checkpoints --no-summaries
   --set aggregation.policy=async --set max_steps=2)

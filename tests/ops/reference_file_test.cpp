@@ -6,6 +6,8 @@
 #include <cmath>
 #include <fstream>
 
+#include "support/temporary_directory.h"
+
 namespace troupe::test {
 namespace {
 
@@ -15,7 +17,7 @@ using testing::HasSubstr;
 class ReferenceFile : public testing::Test {
  protected:
   std::vector<ReferenceCase> read(const std::string& content) {
-    const auto path = testing::TempDir() + "reference_file_test.txt";
+    const auto path = directory_ / "reference_file_test.txt";
     std::ofstream(path) << content;
     return read_references(path);
   }
@@ -28,6 +30,8 @@ class ReferenceFile : public testing::Test {
     }
     return "no complaint";
   }
+
+  TemporaryDirectory directory_;  // of its own: other tests run at the same time
 };
 
 TEST_F(ReferenceFile, HoldsAttributesAndTensorsOfEachCase) {

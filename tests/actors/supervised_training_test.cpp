@@ -240,7 +240,7 @@ TEST_F(Supervised, EndsWithTheSameBitsWhoeverIsKilledWhenDeterministic) {
 
 // ---- what is told ----------------------------------------------------------------------------
 
-/// Waits until somebody has said something with these words; 60 s at most.
+/// Waits until somebody has said something with these words; ten minutes at most.
 class Listener {
  public:
   EventListener listen() {
@@ -252,7 +252,7 @@ class Listener {
   }
   bool hears(const std::string& part) {
     std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, 60s, [&] {
+    return changed_.wait_for(lock, 10min, [&] {
       return std::any_of(heard_.begin(), heard_.end(),
                          [&](const auto& words) { return words.find(part) != std::string::npos; });
     });
@@ -272,7 +272,7 @@ class AGoingRun : public Supervised {
     o.progress = [this](const Progress& p) {
       if (p.step > 0) moving.listen()("moves");
     };
-    o.progress_interval = 5ms;
+    o.progress_interval = 100ms;  // a status that takes longer is asked for again
     training = std::make_unique<Training>(counting_model, records(0, 4), o);
     thread = std::thread([this] { outcome = training->run(); });
     ASSERT_TRUE(moving.hears("moves"));

@@ -469,6 +469,21 @@ TEST_F(ACoordinatorWithAFeeder, GivesUpWaitingForASuccessorWhenTheRunStops) {
   EXPECT_FLOAT_EQ(weight(0), -1);
 }
 
+TEST_F(ACoordinatorWithAFeeder, TakesNobodyInWhoDiedBeforeItsShardsToldOfIt) {
+  start_with_feeder(with_policy("sync"), 1);
+  const auto other = client();
+  const auto handle = caf::actor_cast<Replica>(other);
+  caf::anon_send(rounds, expect_atom_v, std::uint32_t{1}, handle);
+  settle();
+  kill(other);
+  for (std::uint32_t shard = 0; shard < 2; ++shard)
+    caf::anon_send(rounds, join_atom_v, shard, std::uint32_t{1}, handle);
+  settle();
+  EXPECT_TRUE(told->joined.empty());
+  push(0, 1, 1, 0);
+  EXPECT_EQ(version(0), 1u);  // nobody waits for it
+}
+
 TEST_F(ACoordinatorWithAFeeder, HearsOfTheDeathOfOneThatHasNotJoined) {
   start_with_feeder(with_policy("sync"), 1);
   const auto other = client();

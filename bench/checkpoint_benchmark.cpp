@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "median.h"
 #include "troupe/actors/training/training.h"
 #include "troupe/ops/nn/layers.h"
 #include "troupe/ops/reductions.h"
@@ -131,10 +132,9 @@ int run(int argc, char** argv) {
     std::puts("no step was made beside a checkpoint: more --steps, or fewer --mebibytes");
     return 1;
   }
-  std::ranges::sort(quiet);
-  const auto median = quiet[quiet.size() / 2];
+  const auto usual = troupe::median(quiet);
   std::printf("%lld MiB: a step takes %.1f ms, the longest beside a checkpoint %.1f ms: %.2f\n",
-              static_cast<long long>(mebibytes), median * 1e3, longest * 1e3, longest / median);
+              static_cast<long long>(mebibytes), usual * 1e3, longest * 1e3, longest / usual);
   return 0;
 }
 

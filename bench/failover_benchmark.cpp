@@ -10,6 +10,7 @@
 #include <memory>
 #include <vector>
 
+#include "median.h"
 #include "troupe/actors/aggregation/coordinator.h"
 #include "troupe/actors/parameters/shard_keeper.h"
 #include "troupe/actors/topology/troupe.h"
@@ -132,12 +133,6 @@ Result train(std::uint64_t steps, std::uint64_t every, std::uint32_t backups) {
   troupe.stop(std::chrono::seconds(10));
   result.seen = *seen;
   return result;
-}
-
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 }  // namespace

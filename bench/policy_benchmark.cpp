@@ -16,6 +16,8 @@
 #include <memory>
 #include <thread>
 
+#include "median.h"
+#include "replica_company.h"
 #include "troupe/actors/aggregation/coordinator.h"
 #include "troupe/actors/parameters/parameter_shard.h"
 #include "troupe/actors/parameters/placement.h"
@@ -121,11 +123,6 @@ Device::behavior_type paced_device(Device::pointer self, const Device& device, M
   };
 }
 
-TrainingListener::behavior_type nobody(TrainingListener::pointer) {
-  return {[](report_atom, const StepReport&) {}, [](report_atom, const SavedCheckpoint&) {},
-          [](report_atom, const TrainingEvent&) {}};
-}
-
 struct Setting {
   int replicas = 4;
   double step = 4;  ///< ms
@@ -211,11 +208,6 @@ Measured measure(const Setting& setting, const std::string& policy, double learn
   measured.status = troupe.ask<AggregationStatus>(rounds, std::chrono::minutes(1), status_atom_v);
   troupe.stop(std::chrono::seconds(10));
   return measured;
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 void compare(const Setting& setting, const std::vector<std::string>& policies,

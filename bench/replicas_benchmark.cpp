@@ -19,6 +19,8 @@
 #include <thread>
 #include <vector>
 
+#include "median.h"
+#include "replica_company.h"
 #include "troupe/actors/aggregation/coordinator.h"
 #include "troupe/actors/parameters/parameter_shard.h"
 #include "troupe/actors/topology/troupe.h"
@@ -78,20 +80,6 @@ Batch line_batch() {
   return {0, {Tensor::of<float>({1, 1}, {1}), Tensor::of<float>({1, 1}, {0.5F})}};
 }
 
-BatchSource::behavior_type same_batch(BatchSource::pointer, const Batch& batch) {
-  const auto next = std::make_shared<Batch>(batch);
-  return {[=](next_atom, std::uint32_t) {
-            ++next->sequence;
-            return *next;
-          },
-          [](assign_atom, bool) {}, [](status_atom) { return StageStatus{}; }};
-}
-
-TrainingListener::behavior_type nobody(TrainingListener::pointer) {
-  return {[](report_atom, const StepReport&) {}, [](report_atom, const SavedCheckpoint&) {},
-          [](report_atom, const TrainingEvent&) {}};
-}
-
 /// Seconds from the start of all replicas to the end of the last one.
 double time_to_end(Troupe& troupe, const std::vector<Replica>& replicas) {
   caf::scoped_actor self{troupe.system()};
@@ -143,11 +131,6 @@ double seconds(const Network& network, std::uint32_t runs, std::uint32_t replica
   const auto time = time_to_end(troupe, all);
   troupe.stop(std::chrono::seconds(10));
   return time;
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 void tell(const Network& network, int turns) {

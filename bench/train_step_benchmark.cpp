@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "replica_company.h"
 #include "troupe/actors/aggregation/coordinator.h"
 #include "troupe/actors/parameters/parameter_shard.h"
 #include "troupe/actors/parameters/placement.h"
@@ -68,11 +69,6 @@ Batch make_batch(const Workload& w) {
   else
     for (auto& value : y.write<float>()) value = static_cast<float>(random.uniform());
   return {0, {x, y}};
-}
-
-BatchSource::behavior_type same_batch(BatchSource::pointer, Batch batch) {
-  return {[batch](next_atom, std::uint32_t) { return batch; }, [](assign_atom, bool) {},
-          [](status_atom) { return StageStatus{}; }};
 }
 
 TrainingListener::behavior_type clock_listener(

@@ -150,28 +150,38 @@ Tensor Tensor::clone() const {
   return copy;
 }
 
+namespace {
+
+template <class Fn>
+void dispatch_with_halves(DType type, Fn&& fn) {
+  if (type == DType::bfloat16) return fn.template operator()<bfloat16>();
+  if (type == DType::float16) return fn.template operator()<float16>();
+  dispatch_numeric_or_bool(type, "cast", fn);
+}
+
+/// Between 16-bit floats and other types by way of float, as at() gives them.
+template <class To, class From>
+To converted(From value) {
+  if constexpr (std::is_same_v<From, bfloat16> || std::is_same_v<From, float16>)
+    return converted<To>(to_float(value));
+  else if constexpr (std::is_same_v<To, bfloat16>)
+    return to_bfloat16(static_cast<float>(static_cast<double>(value)));
+  else if constexpr (std::is_same_v<To, float16>)
+    return to_float16(static_cast<float>(static_cast<double>(value)));
+  else
+    return static_cast<To>(value);
+}
+
+}  // namespace
+
 Tensor Tensor::cast(DType type) const {
   if (type == type_) return *this;
   auto out = uninitialized(type, shape_);
-  if (type == DType::bfloat16 || type == DType::float16) {
-    for (std::int64_t i = 0; i < size_; ++i) {
-      const auto value = static_cast<float>(at(i));
-      if (type == DType::bfloat16)
-        out.write<bfloat16>()[i] = to_bfloat16(value);
-      else
-        out.write<float16>()[i] = to_float16(value);
-    }
-    return out;
-  }
-  dispatch_numeric_or_bool(type, "cast", [&]<class To>() {
-    const auto to = out.write<To>();
-    if (type_ == DType::bfloat16 || type_ == DType::float16) {
-      for (std::int64_t i = 0; i < size_; ++i) to[i] = static_cast<To>(at(i));
-      return;
-    }
-    dispatch_numeric_or_bool(type_, "cast", [&]<class From>() {
-      const auto from = read<From>();
-      for (std::int64_t i = 0; i < size_; ++i) to[i] = static_cast<To>(from[i]);
+  dispatch_with_halves(type, [&]<class To>() {
+    auto* to = out.write<To>().data();
+    dispatch_with_halves(type_, [&]<class From>() {
+      const auto* from = read<From>().data();
+      for (std::int64_t i = 0; i < size_; ++i) to[i] = converted<To>(from[i]);
     });
   });
   return out;

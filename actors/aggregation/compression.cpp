@@ -11,42 +11,18 @@
 namespace troupe {
 namespace {
 
-constexpr float kLargestFloat16 = 65504;
-
-template <class Half>
-Half to_half(float value);
-template <>
-bfloat16 to_half<bfloat16>(float value) {
-  return to_bfloat16(value);
-}
-template <>
-float16 to_half<float16>(float value) {
-  // Infinities stay: they are not a number that was too large.
-  return to_float16(std::isinf(value) ? value
-                                      : std::clamp(value, -kLargestFloat16, kLargestFloat16));
-}
-
-template <class Half>
-Tensor in_16_bits(const Tensor& gradient, DType type) {
-  auto half = Tensor::uninitialized(type, gradient.shape());
+/// What is finite stays finite: infinities are no numbers that were too large.
+Tensor in_float16(const Tensor& gradient) {
+  constexpr std::uint16_t kSign = 0x8000, kInfinity = 0x7c00, kLargest = 0x7bff;  // 65504
+  auto half = gradient.cast(DType::float16);
   dispatch_floating(gradient.dtype(), "gradient", [&]<class T>() {
     const auto from = gradient.read<T>();
-    auto to = half.write<Half>();
+    auto to = half.write<float16>();
     for (std::size_t i = 0; i < from.size(); ++i)
-      to[i] = to_half<Half>(static_cast<float>(from[i]));
+      if ((to[i].bits & ~kSign) == kInfinity && !std::isinf(static_cast<float>(from[i])))
+        to[i].bits = static_cast<std::uint16_t>((to[i].bits & kSign) | kLargest);
   });
   return half;
-}
-
-template <class Half>
-Tensor from_16_bits(const Tensor& half, DType type) {
-  auto gradient = Tensor::uninitialized(type, half.shape());
-  dispatch_floating(type, "gradient", [&]<class T>() {
-    const auto from = half.read<Half>();
-    auto to = gradient.write<T>();
-    for (std::size_t i = 0; i < from.size(); ++i) to[i] = static_cast<T>(to_float(from[i]));
-  });
-  return gradient;
 }
 
 /// The places of the `count` values that are farthest from zero, ascending; of equal
@@ -126,9 +102,9 @@ CompressedGradient GradientCompressor::compress(const std::string& part, const T
     case CompressionKind::none:
       return {gradient, {}};
     case CompressionKind::bfloat16:
-      return {in_16_bits<bfloat16>(gradient, DType::bfloat16), {}};
+      return {gradient.cast(DType::bfloat16), {}};
     case CompressionKind::float16:
-      return {in_16_bits<float16>(gradient, DType::float16), {}};
+      return {in_float16(gradient), {}};
     case CompressionKind::top_k:
       return largest(part, gradient);
   }
@@ -175,8 +151,8 @@ Tensor decompressed(const CompressedGradient& gradient, DType type, const Shape&
   if (all && !(values.shape() == shape))
     fail(Code::invalid_argument, "a compressed gradient of shape ", values.shape(),
          " is not one of ", shape);
-  if (all && values.dtype() == DType::bfloat16) return from_16_bits<bfloat16>(values, type);
-  if (all && values.dtype() == DType::float16) return from_16_bits<float16>(values, type);
+  if (all && (values.dtype() == DType::bfloat16 || values.dtype() == DType::float16))
+    return values.cast(type);
   if (values.dtype() != type)
     fail(Code::invalid_argument, "a compressed gradient of ", type, " cannot be ", values.dtype());
   if (all) return values;

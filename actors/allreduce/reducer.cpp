@@ -50,7 +50,7 @@ caf::result<Reduction> ReducerState::run(std::uint64_t round, Reduction& own) {
     reduction_->begin(round, std::move(own));
     while (under_way_ && !early_.empty() && early_.begin()->first <= round) {
       auto part = early_.extract(early_.begin());
-      if (part.key() == round) take_now(std::move(part.mapped()));
+      if (part.key() == round) reduction_->take(std::move(part.mapped()));
     }
     finish_if_done();
   } catch (...) {
@@ -60,21 +60,19 @@ caf::result<Reduction> ReducerState::run(std::uint64_t round, Reduction& own) {
 }
 
 void ReducerState::take(ReductionPart& part) {
-  if (failure_ || (part.round <= round_ && !under_way_)) return;  // nobody waits for it
+  if (failure_ || part.round < round_ || (part.round == round_ && !under_way_))
+    return;  // nobody waits for it
   if (part.round > round_) {
     early_.emplace(part.round, std::move(part));
     return;
   }
-  if (part.round < round_) return;
   try {
-    take_now(std::move(part));
+    reduction_->take(std::move(part));
     finish_if_done();
   } catch (...) {
     end(current_fault());
   }
 }
-
-void ReducerState::take_now(ReductionPart part) { reduction_->take(std::move(part)); }
 
 void ReducerState::finish_if_done() {
   if (!under_way_ || !reduction_->done()) return;

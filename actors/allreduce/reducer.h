@@ -34,7 +34,6 @@ class ReducerState {
 
  private:
   std::string title() const;
-  void take_now(ReductionPart part);
   void finish_if_done();
   void end(const caf::error& failure);
 

@@ -508,15 +508,15 @@ void decide(Self self, const ShardOptions& options, const SnapshotSink& sink,
   state.norm = 0;
   try {
     const auto sets = take_sets(state, options, decision);
-    if (options.reducer && decision.updates > 0) {
-      if (!sets.empty())
-        state.combined = state.store->combine(sets, *state.policy, threads(options));
+    const bool reduces = options.reducer && decision.updates > 0;
+    if (waits || reduces)
+      state.combined = state.store->combine(sets, *state.policy, threads(options));
+    if (reduces) {
       reduce(self, options, sink, sets);
       state.busy += Clock::now() - begun;
       return;
     }
     if (waits) {
-      state.combined = state.store->combine(sets, *state.policy, threads(options));
       state.combined.updates = decision.updates;
       state.norm = state.combined.squared_norm(threads(options));
     } else if (decision.updates > 0) {

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "cifar10_program.h"
+#include "troupe/actors/topology/model_catalog.h"
 #include "troupe/ops/error.h"
 #include "troupe/ops/nn/losses.h"
 #include "troupe/ops/nn/metrics.h"
@@ -28,21 +29,6 @@ Model fashion_mnist_model(bool training) {
   m.loss = nn::total_loss(nn::cross_entropy(logits, labels));
   m.metrics = {{"accuracy", nn::accuracy(logits, labels)}};
   m.predictions = softmax(logits);
-  return m;
-}
-
-Model headline_model(bool training) {
-  Model m;
-  m.graph = std::make_shared<Graph>();
-  auto& g = *m.graph;
-  const auto features = placeholder(g, "features", DType::float32, {-1, 20, 195, 1});
-  const auto labels = placeholder(g, "labels", DType::float32, {-1, 15});
-  const auto outputs = nn::headline_cnn(features, training);
-  const auto rmse = nn::root_mean_squared_error(outputs, labels);
-  m.inputs = {features, labels};
-  m.loss = nn::total_loss(rmse);
-  m.metrics = {{"rmse", rmse, Combine::root_mean_square}};
-  m.predictions = outputs;
   return m;
 }
 
@@ -132,7 +118,7 @@ void need(const std::vector<std::string>& files, const char* option) {
 Program headline(const DataArguments& a, bool with_training) {
   Program p;
   p.name = "headline";
-  p.model = headline_model;
+  p.model = model_named("headline_cnn");
   if (a.test_features.empty() != a.test_labels.empty())
     throw UsageError("--test-features and --test-labels go together");
   if (!a.test_features.empty())
@@ -216,7 +202,7 @@ Program prediction_program(const std::string& name, const DataArguments& argumen
   need(arguments.test_features, "--features");
   Program p;
   p.name = name;
-  p.model = headline_model;
+  p.model = model_named("headline_cnn");
   p.test = read_text(arguments.test_features)
                .decode({numbers({20, 195, 1})}, {.decoders = 1})
                .buffer(2000)

@@ -8,7 +8,8 @@
 // push and pull the same; the two runs even make an update each where the one makes one.
 // Scaling: examples a second of two replicas with a batch each, against one replica.
 //
-// A device computes with one thread for each replica. Batches are in memory. Settings take
+// A device computes with one thread for each replica; shards share two for large updates, as in
+// a run with two threads for its actors. Batches are in memory. Settings take
 // turns; a ratio is of one turn, and the median of the turns is told.
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -26,6 +27,7 @@
 #include "troupe/actors/topology/troupe.h"
 #include "troupe/actors/training/fragments.h"
 #include "troupe/actors/training/replica.h"
+#include "troupe/actors/training/shard_threads.h"
 #include "troupe/devices/cpu_device.h"
 #include "troupe/ops/elementwise.h"
 #include "troupe/ops/nn/layers.h"
@@ -114,6 +116,7 @@ double seconds(const Network& network, std::uint32_t runs, std::uint32_t replica
       s.variables.push_back({variable.name(), initial_value(variable, 1), variable.trainable()});
     s.optimizer = optim::sgd();
     s.schedule = 1e-4;
+    s.threads = shard_threads({s.variables}, {2, 1});
     s.coordinator = rounds;
     ReplicaOptions r;
     r.fragment = training_fragment(model, false);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string_view>
+#include <typeinfo>
 
 #include "troupe/actors/aggregation/policy.h"
 
@@ -44,6 +45,8 @@ class SyncPolicy : public AggregationPolicy {
   std::optional<Round> round(const RoundView& view) const override;
   bool may_go_on(const MemberInfo& member, const RoundView& view) const override;
   void expect_fits(std::size_t replicas) const override;
+  // One that is derived from these may have a reduce() of its own.
+  bool adds_up() const override { return typeid(*this) == typeid(SyncPolicy); }
   bool whole_rounds() const override { return rules_.quorum == 0 && rules_.backups == 0; }
 
  private:
@@ -61,6 +64,7 @@ class AsyncPolicy : public AggregationPolicy {
   Admission admit(const SetInfo& set, const RoundView& view) const override;
   std::optional<Round> round(const RoundView& view) const override;
   bool may_go_on(const MemberInfo&, const RoundView&) const override { return true; }
+  bool adds_up() const override { return typeid(*this) == typeid(AsyncPolicy); }
   bool single_sets() const override { return true; }
 
  private:
@@ -78,6 +82,7 @@ class SspPolicy : public AsyncPolicy {
       : AsyncPolicy(rule), bound_(bound) {}
 
   bool may_go_on(const MemberInfo& member, const RoundView& view) const override;
+  bool adds_up() const override { return typeid(*this) == typeid(SspPolicy); }
 
  private:
   std::uint64_t bound_;

@@ -79,6 +79,10 @@ class AggregationPolicy {
   virtual Tensor reduce(const TensorList& gradients, const std::vector<double>& shares,
                         IntraOp& intra) const;
 
+  /// reduce() is the weighted sum, so that shards may add up while they apply, in one pass over
+  /// the values, and do not call it. False unless a policy says so.
+  virtual bool adds_up() const { return false; }
+
   /// Throws invalid_argument when a run that begins with so many replicas cannot have this
   /// policy.
   virtual void expect_fits(std::size_t replicas) const { (void)replicas; }

@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "troupe/ops/dispatch.h"
+#include "troupe/ops/optim/weighted_block.h"
 
 namespace troupe {
 
@@ -14,22 +15,11 @@ Tensor weighted_sum(const TensorList& values, const std::vector<double>& weights
   dispatch_floating(sum.dtype(), "gradient", [&]<class T>() {
     auto* out = sum.write<T>().data();
     constexpr double kCyclesPerValue = 1;
-    // The sum of a block stays in the first cache while all values are added to it.
-    constexpr std::int64_t kBlock = 2048;
-    const auto add = [&](std::int64_t begin, std::int64_t end) {
-      for (std::size_t p = 0; p < values.size(); ++p) {
-        const auto* in = values[p].read<T>().data();
-        const auto scale = static_cast<T>(weights[p]);
-        if (p == 0)
-          for (auto i = begin; i < end; ++i) out[i] = scale * in[i];
-        else
-          for (auto i = begin; i < end; ++i) out[i] += scale * in[i];
-      }
-    };
     intra.parallel_for(sum.size(), kCyclesPerValue * static_cast<double>(values.size()),
                        [&](std::int64_t begin, std::int64_t end) {
-                         for (auto at = begin; at < end; at += kBlock)
-                           add(at, std::min(end, at + kBlock));
+                         for (auto at = begin; at < end; at += kWeightedBlock)
+                           add_weighted<T>(values, weights, at, std::min(end, at + kWeightedBlock),
+                                           out + at);
                        });
   });
   return sum;

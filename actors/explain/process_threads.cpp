@@ -92,6 +92,7 @@ std::string owner_of_thread(const std::string& name, bool main,
   if (name == "caf.actor") return "CAF's printer, which has nothing to do";
   if (name.starts_with("troupe-cpu"))
     return "inside ops of device CPU:" + name.substr(10, name.find('-', 10) - 10) + " (intra_op)";
+  if (name.starts_with("shards-")) return "inside updates of large variables, for all shards";
   for (const auto& actor : actors)
     if (actor.substr(0, kMost) == name) return "actor '" + actor + "', which blocks on files";
   return "unknown";

@@ -23,7 +23,11 @@ IntraOp& threads(const ShardOptions& options) {
 /// Tells somebody something once all copies have what it follows from.
 template <class Say>
 void say(ShardState& state, Say what) {
-  if (state.primary) state.effects.add(std::move(what));
+  if (!state.primary) return;
+  if (state.effects.free())
+    what();
+  else
+    state.effects.add(std::move(what));
 }
 
 void send_to_mirror(Self self, const ShardMirror& mirror, const ShardEntry& entry,
@@ -130,26 +134,24 @@ ShardState::Member& member(ShardState& state, std::uint32_t replica, const caf::
 
 // ---- what replicas send ----------------------------------------------------------------------
 
-/// Looks at a set that is whole now.
-SetReport report(const ShardState& state, const ShardOptions& options, const GradientCommit& commit,
-                 const std::vector<GradientPart>& parts) {
-  SetReport report{options.index, commit, Code::ok, {}, {}};
+/// Looks at a part of a set. That is done when it comes, while its replica still computes the
+/// others: when the set is whole, the replica waits.
+void look_at(const ShardState& state, const ShardOptions& options, const GradientPart& part,
+             ShardState::Set& set) {
+  if (set.code != Code::ok) return;
   try {
-    for (const auto& part : parts) {
-      state.store->check(part);
-      if (options.look_for_nan && report.not_finite.empty() &&
-          !all_finite(part.values, threads(options)))
-        report.not_finite = part.variable;
-    }
+    state.store->check(part);
+    if (options.look_for_nan && set.not_finite.empty() &&
+        !all_finite(part.values, threads(options)))
+      set.not_finite = part.variable;
   } catch (...) {
     const auto error = to_error(current_fault());
-    report.code = error.code();
-    report.fault = error.what();
+    set.code = error.code();
+    set.fault = error.what();
   }
-  return report;
 }
 
-void push(ShardState& state, GradientPart& part) {
+void push(ShardState& state, const ShardOptions& options, GradientPart& part) {
   ++state.pushes;
   if (part.kind == PartKind::sparse_gradient)
     state.pushed_rows += static_cast<std::uint64_t>(part.indices.size());
@@ -160,17 +162,22 @@ void push(ShardState& state, GradientPart& part) {
   if (part.step <= m.last_step) return;  // repeated
   auto& set = m.sets[part.step];
   if (set.commit) return;
+  const auto begun = Clock::now();
   state.store->decompress(part);
+  if (state.primary) look_at(state, options, part, set);
   set.parts.push_back(std::move(part));
+  state.busy += Clock::now() - begun;
 }
 
-void report_set(Self self, const ShardOptions& options, const GradientCommit& request,
-                const std::vector<GradientPart>& parts) {
+/// The set is whole now.
+void report_set(Self self, const ShardOptions& options, const ShardState::Set& set) {
   auto& state = self->state;
   if (!state.primary) return;
-  auto about = report(state, options, request, parts);
+  SetReport about{options.index, *set.commit, set.code, set.fault, set.not_finite};
   about.decisions = state.decisions;
-  say(state, [self, to = options.coordinator, about] { self->send(to, ready_atom_v, about); });
+  say(state, [self, to = options.coordinator, about = std::move(about)] {
+    self->send(to, ready_atom_v, about);
+  });
 }
 
 /// What the replica was told before, with the parameters of now.
@@ -197,10 +204,11 @@ bool note_commit(Self self, const ShardOptions& options, const GradientCommit& r
     i = i->first != request.step && !i->second.commit ? m.sets.erase(i) : std::next(i);
   auto& set = m.sets[request.step];
   set.commit = request;
-  if (request.given_up) set.parts.clear();
-  const auto begun = Clock::now();
-  report_set(self, options, request, set.parts);
-  state.busy += Clock::now() - begun;
+  if (request.given_up) {
+    set = {};
+    set.commit = request;
+  }
+  report_set(self, options, set);
   m.waits = true;
   m.result = {};
   m.result.step = state.store->version() + 1;
@@ -584,7 +592,7 @@ void follow(Self self, const ShardOptions& options, ShardEntry& entry) {
   auto& state = self->state;
   switch (entry.kind) {
     case ShardEntryKind::push:
-      return push(state, entry.part);
+      return push(state, options, entry.part);
     case ShardEntryKind::commit:
       note_commit(self, options, entry.commit, entry.sender);
       return;
@@ -609,9 +617,11 @@ void promote(Self self, const ShardOptions& options) {
                             ": it died, and its copy had not yet been told what it had"));
   state.primary = state.took_over = true;
   attach(self, options);
-  for (const auto& [replica, m] : state.members)
-    for (const auto& [step, set] : m.sets)
-      if (set.commit) report_set(self, options, *set.commit, set.parts);
+  for (auto& [replica, m] : state.members)
+    for (auto& [step, set] : m.sets) {
+      for (const auto& part : set.parts) look_at(state, options, part, set);
+      if (set.commit) report_set(self, options, set);
+    }
   if (state.decision) tell_norm(self, options);
 }
 
@@ -689,7 +699,7 @@ Shard::behavior_type parameter_shard(Self self, ShardOptions options, SnapshotSi
       [self](pull_atom, const RowPull& request) {
         return answer([&] { return pull_rows(self->state, request); });
       },
-      [self](push_atom, GradientPart& part) {
+      [self, options](push_atom, GradientPart& part) {
         if (is_repeated(self->state, part)) return;
         log(self, [&] {
           ShardEntry entry;
@@ -697,7 +707,7 @@ Shard::behavior_type parameter_shard(Self self, ShardOptions options, SnapshotSi
           entry.part = part;
           return entry;
         });
-        push(self->state, part);
+        push(self->state, options, part);
       },
       [self, options](commit_atom, const GradientCommit& request) {
         return commit(self, options, request);

@@ -42,6 +42,10 @@ struct ShardState {
   struct Set {
     std::optional<GradientCommit> commit;  ///< once it is whole
     std::vector<GradientPart> parts;
+    // What the parts looked at so far are like; with a copy, none are.
+    Code code = Code::ok;    ///< of one that does not fit
+    std::string fault;       ///< of it
+    std::string not_finite;  ///< the first variable with such values
   };
   struct Member {
     caf::actor_addr address;

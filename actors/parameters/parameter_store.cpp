@@ -87,14 +87,15 @@ void CombinedGradients::scale(double factor, IntraOp& intra) {
       if (tensor->size() > 0) *tensor = weighted_sum({*tensor}, {factor}, intra);
 }
 
+/// Without a policy dense gradients are left out.
 CombinedGradients::OfVariable ParameterStore::combine_parts(std::size_t entry,
                                                             const PushedParts& pushed,
-                                                            const AggregationPolicy& policy,
+                                                            const AggregationPolicy* policy,
                                                             IntraOp& intra) const {
   CombinedGradients::OfVariable v;
   const auto& [gradients, sparse, all_assigned] = pushed;
-  if (!gradients.values.empty())
-    v.gradient = policy.reduce(gradients.values, gradients.shares, intra);
+  if (policy && !gradients.values.empty())
+    v.gradient = policy->reduce(gradients.values, gradients.shares, intra);
   if (!sparse.values.empty()) {
     auto summed = sum_rows(stacked_indices(sparse.indices),
                            stacked_rows(sparse.values, sparse.shares), entries_[entry].shape()[0]);
@@ -307,7 +308,7 @@ CombinedGradients ParameterStore::combine(const std::vector<GradientSet>& sets,
   CombinedGradients combined;
   const auto parts = parts_by_variable(sets, index_, optimizer_.slot_names());
   for (std::size_t i = 0; i < entries_.size(); ++i)
-    combined.variables.push_back(combine_parts(i, parts[i], policy, intra));
+    combined.variables.push_back(combine_parts(i, parts[i], &policy, intra));
   return combined;
 }
 
@@ -315,8 +316,11 @@ double ParameterStore::apply(const std::vector<GradientSet>& sets, const Aggrega
                              std::uint64_t updates, IntraOp& intra) {
   const double learning_rate = schedule_.at(static_cast<std::int64_t>(version_));
   const auto parts = parts_by_variable(sets, index_, optimizer_.slot_names());
-  for (std::size_t i = 0; i < entries_.size(); ++i)
-    update(entries_[i], combine_parts(i, parts[i], policy, intra), learning_rate, intra);
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    const bool in_one_pass = policy.adds_up() && !entries_[i].table;
+    update(entries_[i], combine_parts(i, parts[i], in_one_pass ? nullptr : &policy, intra),
+           in_one_pass ? parts[i].gradients : Pushed(), learning_rate, intra);
+  }
   version_ += updates;
   return learning_rate;
 }
@@ -324,7 +328,7 @@ double ParameterStore::apply(const std::vector<GradientSet>& sets, const Aggrega
 double ParameterStore::apply(CombinedGradients combined, IntraOp& intra) {
   const double learning_rate = schedule_.at(static_cast<std::int64_t>(version_));
   for (std::size_t i = 0; i < entries_.size(); ++i)
-    update(entries_[i], std::move(combined.variables[i]), learning_rate, intra);
+    update(entries_[i], std::move(combined.variables[i]), {}, learning_rate, intra);
   version_ += combined.updates;
   return learning_rate;
 }
@@ -333,8 +337,9 @@ double ParameterStore::apply(const std::vector<GradientSet>& sets, IntraOp& intr
   return apply(sets, SyncPolicy(), 1, intra);
 }
 
-void ParameterStore::update(Entry& entry, CombinedGradients::OfVariable given, double learning_rate,
-                            IntraOp& intra) {
+/// `added_up` are dense gradients in place of the sum of them.
+void ParameterStore::update(Entry& entry, CombinedGradients::OfVariable given,
+                            const Pushed& added_up, double learning_rate, IntraOp& intra) {
   if (entry.table) return update_table(*entry.table, given, learning_rate, intra);
   const auto step = static_cast<std::int64_t>(version_);
   if (!given.assigned.empty()) {
@@ -345,6 +350,9 @@ void ParameterStore::update(Entry& entry, CombinedGradients::OfVariable given, d
   }
   if (given.gradient.size() > 0)
     optimizer_.apply(entry.value, entry.slots, given.gradient, learning_rate, step, intra);
+  if (!added_up.values.empty())
+    optimizer_.apply(entry.value, entry.slots, added_up.values, added_up.shares, learning_rate,
+                     step, intra);
   if (!given.indices.empty())
     optimizer_.apply_sparse(entry.value, entry.slots, tensor_of(given.indices), given.rows,
                             learning_rate, step, intra);

@@ -138,12 +138,12 @@ class ParameterStore {
   };
   Entry made(const ShardVariable& variable) const;
   CombinedGradients::OfVariable combine_parts(std::size_t entry, const struct PushedParts& pushed,
-                                              const AggregationPolicy& policy,
+                                              const AggregationPolicy* policy,
                                               IntraOp& intra) const;
   Target target(Entry& entry, const std::string& slot) const;
   std::int64_t take_over(Entry& entry, const SavedTensor& saved) const;
-  void update(Entry& entry, CombinedGradients::OfVariable given, double learning_rate,
-              IntraOp& intra);
+  void update(Entry& entry, CombinedGradients::OfVariable given, const struct Pushed& added_up,
+              double learning_rate, IntraOp& intra);
   void update_table(Table& table, const CombinedGradients::OfVariable& given, double learning_rate,
                     IntraOp& intra);
   void update_all_rows(Table& table, const CombinedGradients::OfVariable& given,

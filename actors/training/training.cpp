@@ -27,6 +27,7 @@
 #include "troupe/actors/training/fragments.h"
 #include "troupe/actors/training/publisher.h"
 #include "troupe/actors/training/replica.h"
+#include "troupe/actors/training/shard_threads.h"
 #include "troupe/actors/training/summary_actor.h"
 #include "troupe/actors/training/training_devices.h"
 #include "troupe/ops/autocast.h"
@@ -405,6 +406,7 @@ std::vector<ShardKeeperOptions::Kept> spawn_shards(
     reducers = spawn_reducers(c);
     variables.resize(reducers.size(), variables.at(0));
   }
+  const auto threads = shard_threads(variables, c.options.threads);
   for (std::size_t i = 0; i < variables.size(); ++i) {
     ShardOptions o;
     o.index = static_cast<std::uint32_t>(i);
@@ -416,6 +418,7 @@ std::vector<ShardKeeperOptions::Kept> spawn_shards(
     o.look_for_nan = c.options.aggregation.not_finite != NotFinite::ignore;
     o.average_decay = c.options.average_decay;
     o.snapshot_every = c.options.checkpoints.every;
+    o.threads = threads;
     if (!reducers.empty()) {
       o.reducer = reducers[i];
       for (const auto& part : parts)

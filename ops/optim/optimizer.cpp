@@ -7,6 +7,7 @@
 #include "troupe/ops/dispatch.h"
 #include "troupe/ops/optim/call_text.h"
 #include "troupe/ops/optim/summed_rows.h"
+#include "troupe/ops/optim/weighted_block.h"
 #include "troupe/ops/optim/writable.h"
 #include "troupe/ops/simd/optimizer.h"
 
@@ -200,10 +201,21 @@ void Optimizer::expect_fitting(const Tensor& value, const TensorList& slots) con
 
 void Optimizer::apply(Tensor& value, TensorList& slots, const Tensor& gradient,
                       double learning_rate, std::int64_t step, IntraOp& intra) const {
+  const double weight = 1;
+  apply(value, slots, {&gradient, 1}, {&weight, 1}, learning_rate, step, intra);
+}
+
+void Optimizer::apply(Tensor& value, TensorList& slots, std::span<const Tensor> gradients,
+                      std::span<const double> weights, double learning_rate, std::int64_t step,
+                      IntraOp& intra) const {
   expect_fitting(value, slots);
-  if (gradient.dtype() != value.dtype() || !(gradient.shape() == value.shape()))
-    fail(Code::invalid_argument, "the gradient is ", gradient.dtype(), ' ', gradient.shape(),
-         ", but the value ", value.dtype(), ' ', value.shape());
+  if (gradients.empty() || gradients.size() != weights.size())
+    fail(Code::invalid_argument, gradients.size(), " gradients came with ", weights.size(),
+         " weights");
+  for (const auto& gradient : gradients)
+    if (gradient.dtype() != value.dtype() || !(gradient.shape() == value.shape()))
+      fail(Code::invalid_argument, "the gradient is ", gradient.dtype(), ' ', gradient.shape(),
+           ", but the value ", value.dtype(), ' ', value.shape());
   dispatch_floating(value.dtype(), config_.kind, [&]<class T>() {
     const Step<T> rule(config_, learning_rate, step);
     Writable<T> target(value);
@@ -212,10 +224,22 @@ void Optimizer::apply(Tensor& value, TensorList& slots, const Tensor& gradient,
     targets.reserve(slots.size());
     for (std::size_t i = 0; i < slots.size(); ++i)
       place.slots[i] = targets.emplace_back(slots[i]).place();
-    const T* g = gradient.read<T>().data();
-    intra.parallel_for(value.size(), kCyclesPerValue, [&](auto begin, auto end) {
-      rule.run(end - begin, place.at(begin), g + begin);
-    });
+    if (gradients.size() == 1 && weights[0] == 1) {
+      const T* g = gradients[0].read<T>().data();
+      intra.parallel_for(value.size(), kCyclesPerValue, [&](auto begin, auto end) {
+        rule.run(end - begin, place.at(begin), g + begin);
+      });
+    } else {
+      const auto cycles = kCyclesPerValue + static_cast<double>(gradients.size());
+      intra.parallel_for(value.size(), cycles, [&](auto begin, auto end) {
+        std::array<T, kWeightedBlock> sum;
+        for (auto at = begin; at < end; at += kWeightedBlock) {
+          const auto until = std::min(end, at + kWeightedBlock);
+          add_weighted<T>(gradients, weights, at, until, sum.data());
+          rule.run(until - at, place.at(at), sum.data());
+        }
+      });
+    }
     target.commit();
     for (auto& written : targets) written.commit();
   });

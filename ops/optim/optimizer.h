@@ -80,6 +80,12 @@ class Optimizer {
   void apply(Tensor& value, TensorList& slots, const Tensor& gradient, double learning_rate,
              std::int64_t step, IntraOp& intra = serial()) const;
 
+  /// The same with the sum of weights[i] * gradients[i], which is added up in the same pass. At
+  /// least one.
+  void apply(Tensor& value, TensorList& slots, std::span<const Tensor> gradients,
+             std::span<const double> weights, double learning_rate, std::int64_t step,
+             IntraOp& intra = serial()) const;
+
   /// The same for a gradient that has only some rows: rows[i] belongs to row
   /// indices[i] of the value. Rows of one index are summed first; other rows keep
   /// their values and slots, but for adam without `lazy`.

@@ -2,8 +2,11 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
 #include <functional>
+#include <limits>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "support/actor_test.h"
@@ -28,16 +31,20 @@ test::FakeRun gradients(const TensorList& feeds) {
   const auto x = feeds.at(0).read<float>()[0];
   const auto a = static_cast<float>(feeds.at(1).item());
   const auto b = static_cast<float>(feeds.at(2).item());
+  // What is not finite is in one shard only, so that nobody else can tell.
+  const auto of_b = std::isnan(x) ? 0.0f : x - 0.7f * a * b;
   return {{Tensor::scalar(a + b)},
-          {Tensor::of<float>({1}, {x * b + 0.3f * a}), Tensor::of<float>({1}, {x - 0.7f * a * b})},
+          {Tensor::of<float>({1}, {x * b + 0.3f * a}), Tensor::of<float>({1}, {of_b})},
           {}};
 }
 
 /// A training run that moves when it is told, one message after the other.
 class SteppedRun : public test::ActorTest {
  public:
-  explicit SteppedRun(const std::string& policy, double clip_norm = 0, bool backups = true) {
+  explicit SteppedRun(const std::string& policy, double clip_norm = 0, bool backups = true,
+                      std::optional<std::uint64_t> poisoned = {}) {
     CoordinatorOptions c;
+    if (poisoned) c.aggregation.not_finite = NotFinite::skip;
     c.aggregation.policy = policy;
     c.aggregation.clip_norm = clip_norm;
     c.shards = kShards;
@@ -70,8 +77,9 @@ class SteppedRun : public test::ActorTest {
       std::vector<Batch> batches;
       for (std::uint64_t i = 0; i < kBatches; ++i) {
         const auto number = i * kReplicas + r.index;
-        batches.push_back(
-            {number, {Tensor::of<float>({1}, {0.1f * static_cast<float>(number + 1)})}});
+        const auto x = number == poisoned ? std::numeric_limits<float>::quiet_NaN()
+                                          : 0.1f * static_cast<float>(number + 1);
+        batches.push_back({number, {Tensor::of<float>({1}, {x})}});
       }
       r.batches = spawn(test::listed_batches, batches, fault(Code::out_of_range, "end of data"));
       replicas_.push_back(spawn(replica, r));
@@ -218,6 +226,26 @@ TEST(ShardKeeperRuns, LoseNoUpdateOfReplicasThatDoNotWait) {
       for (std::size_t shard = 0; shard < kShards; ++shard)
         EXPECT_EQ(run.version(shard), kReplicas * kBatches) << policy << ' ' << after;
     }
+}
+
+TEST(ShardKeeperRuns, LeaveOutWhatIsNotFiniteAlsoWhenOnlyTheCopyIsLeftToSaySo) {
+  constexpr std::uint64_t kPoisoned = 0;
+  SteppedRun undisturbed("sync", 0, false, kPoisoned);
+  undisturbed.finish();
+  ASSERT_EQ(undisturbed.done, kReplicas) << undisturbed.failure;
+  const auto wanted = undisturbed.weights();
+  int moments = 0;
+  for (bool goes_on = true; goes_on && !::testing::Test::HasFailure(); ++moments) {
+    SteppedRun run("sync", 0, true, kPoisoned);
+    for (int i = 0; goes_on && i < moments; ++i) goes_on = run.step();
+    run.kill_now(run.primary(0));
+    run.finish();
+    const auto when = text("killed after ", moments, " messages");
+    EXPECT_EQ(run.failure, "") << when;
+    EXPECT_EQ(run.done, kReplicas) << when;
+    expect_same(run.weights(), wanted, when);
+  }
+  EXPECT_GT(moments, 80);
 }
 
 TEST(ShardKeeperRuns, SayWhoDied) {

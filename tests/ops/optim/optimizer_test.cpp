@@ -12,6 +12,7 @@ namespace troupe::test {
 namespace {
 
 using testing::ElementsAre;
+using testing::HasSubstr;
 
 const std::vector<OptimizerConfig>& all_rules() {
   static const std::vector<OptimizerConfig> rules{
@@ -45,6 +46,42 @@ struct Trained {
   TensorList slots;
   std::int64_t step = 0;
 };
+
+/// More values than are added up at a time, of three gradients.
+TEST(Optimizers, AddUpGradientsInTheSamePassWithTheBitsOfTheirSum) {
+  const Shape shape{64, 1001};
+  const TensorList gradients{random(shape, "a"), random(shape, "b"), random(shape, "c")};
+  const std::vector<double> weights{0.5, 0.3, 0.2};
+  Tensor sum(DType::float32, shape);
+  auto to = sum.write<float>();
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    to[i] = 0.5f * gradients[0].read<float>()[i];
+    to[i] += 0.3f * gradients[1].read<float>()[i];
+    to[i] += 0.2f * gradients[2].read<float>()[i];
+  }
+  for (const auto& rule : all_rules()) {
+    Trained one(rule, random(shape, "start")), several(rule, random(shape, "start"));
+    Threads threads(4);
+    for (int step = 0; step < 3; ++step) {
+      one.apply(sum);
+      several.optimizer.apply(several.value, several.slots, gradients, weights, 0.1, several.step++,
+                              threads);
+    }
+    EXPECT_TRUE(same_bits(one.value, several.value)) << rule;
+    for (std::size_t s = 0; s < one.slots.size(); ++s)
+      EXPECT_TRUE(same_bits(one.slots[s], several.slots[s])) << rule << ", slot " << s;
+  }
+}
+
+TEST(Optimizers, RefuseGradientsThatDoNotFitAndWeightsThatAreNotAsMany) {
+  Trained trained(optim::sgd(), random({3}, "start"));
+  const TensorList gradients{random({3}, "a"), random({2}, "b")};
+  const auto apply = [&](const std::vector<double>& weights) {
+    trained.optimizer.apply(trained.value, trained.slots, gradients, weights, 0.1, 0);
+  };
+  EXPECT_THAT(message_of([&] { apply({1, 1}); }), HasSubstr("the gradient is float32 [2]"));
+  EXPECT_THAT(message_of([&] { apply({1}); }), HasSubstr("2 gradients came with 1 weights"));
+}
 
 OptimizerConfig config_of(const ReferenceCase& c) {
   if (c.op == "momentum") {

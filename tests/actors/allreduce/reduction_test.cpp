@@ -33,7 +33,8 @@ class Group {
     while (!parts_.empty()) {
       // Parts from one member to another stay in their order.
       const auto at = static_cast<std::size_t>(random.uniform() * parts_.size());
-      const auto [to, origin] = std::pair(parts_[at].first, parts_[at].second.origin);
+      const auto to = parts_[at].first;
+      const auto origin = parts_[at].second.origin;
       const auto first = std::find_if(parts_.begin(), parts_.end(), [&](const auto& p) {
         return p.first == to && p.second.origin == origin;
       });

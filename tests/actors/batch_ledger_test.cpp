@@ -42,7 +42,7 @@ TEST_F(ABatchLedger, KeepsWhatItHandsOutUntilItIsPartOfAnUpdate) {
   add(0, {4, 6, 8});
   EXPECT_THAT(hand_out(0, 2), ElementsAre(4, 6));
   EXPECT_THAT(outstanding(), ElementsAre(4, 6, 8));
-  ledger.settle({1, {{0, 4, 1, kApplied}}});
+  ledger.settle(Settlement{1, {{0, 4, 1, kApplied}}});
   EXPECT_THAT(outstanding(), ElementsAre(6, 8));
   EXPECT_EQ(ledger.status().trained, 2);
   EXPECT_EQ(ledger.status().version, 1u);
@@ -57,7 +57,7 @@ TEST_F(ABatchLedger, SharesItsTensors) {
 TEST_F(ABatchLedger, SettlesAllBatchesOfASet) {
   add(1, {1, 3, 5, 7});
   hand_out(1);
-  ledger.settle({1, {{1, 1, 3, kApplied}}});
+  ledger.settle(Settlement{1, {{1, 1, 3, kApplied}}});
   EXPECT_THAT(outstanding(), ElementsAre(7));
   EXPECT_EQ(ledger.status().trained, 6);
 }
@@ -65,10 +65,10 @@ TEST_F(ABatchLedger, SettlesAllBatchesOfASet) {
 TEST_F(ABatchLedger, LeavesARefusedSetToItsReplica) {
   add(0, {1, 2});
   hand_out(0);
-  ledger.settle({1, {{0, 1, 1, kStale}}});
+  ledger.settle(Settlement{1, {{0, 1, 1, kStale}}});
   EXPECT_THAT(outstanding(), ElementsAre(1, 2));
   EXPECT_THAT(hand_out(0), IsEmpty());
-  ledger.settle({2, {{0, 1, 1, kApplied}}});
+  ledger.settle(Settlement{2, {{0, 1, 1, kApplied}}});
   EXPECT_EQ(ledger.status().trained, 2);
   EXPECT_EQ(ledger.status().repeated, 0);
 }
@@ -76,7 +76,7 @@ TEST_F(ABatchLedger, LeavesARefusedSetToItsReplica) {
 TEST_F(ABatchLedger, CountsWhatWasLeftOut) {
   add(0, {1, 2});
   hand_out(0);
-  ledger.settle({1, {{0, 1, 1, kSkipped}}});
+  ledger.settle(Settlement{1, {{0, 1, 1, kSkipped}}});
   EXPECT_THAT(outstanding(), ElementsAre(2));
   EXPECT_EQ(ledger.status().lost, 2);
 }
@@ -84,7 +84,7 @@ TEST_F(ABatchLedger, CountsWhatWasLeftOut) {
 TEST_F(ABatchLedger, GivesTheSuccessorWhatWasLostFirstAndInItsOrder) {
   add(0, {1, 2, 3, 4});
   hand_out(0, 3);
-  ledger.settle({1, {{0, 1, 1, kApplied}}});
+  ledger.settle(Settlement{1, {{0, 1, 1, kApplied}}});
   ledger.depart(0, {});
   EXPECT_EQ(ledger.status().repeated, 0);  // not yet
   EXPECT_THAT(hand_out(0), ElementsAre(2, 3, 4));
@@ -97,7 +97,7 @@ TEST_F(ABatchLedger, WaitsForTheFateOfWholeSetsOfTheLost) {
   ledger.depart(0, {0, {{0, 1, 2}}});
   EXPECT_TRUE(ledger.undecided(0));
   EXPECT_FALSE(ledger.undecided(1));
-  ledger.settle({1, {{0, 1, 2, kApplied}}});
+  ledger.settle(Settlement{1, {{0, 1, 2, kApplied}}});
   EXPECT_FALSE(ledger.undecided(0));
   EXPECT_THAT(hand_out(0), ElementsAre(3));
   EXPECT_EQ(ledger.status().trained, 4);
@@ -108,7 +108,7 @@ TEST_F(ABatchLedger, GivesTheSuccessorTheSetsOfTheLostThatAreRefused) {
   add(0, {1, 2, 3});
   hand_out(0);
   ledger.depart(0, {0, {{0, 1, 1}, {0, 2, 1}}});
-  ledger.settle({1, {{0, 1, 1, kGivenUp}, {0, 2, 1, kStale}}});
+  ledger.settle(Settlement{1, {{0, 1, 1, kGivenUp}, {0, 2, 1, kStale}}});
   EXPECT_THAT(hand_out(0), ElementsAre(1, 2, 3));
 }
 
@@ -117,7 +117,8 @@ TEST_F(ABatchLedger, DoesNotTakeTheSetOfTheSuccessorForThatOfTheLost) {
   hand_out(0);
   ledger.depart(0, {});
   hand_out(0, 1);
-  ledger.settle({1, {{0, 1, 1, kGivenUp}}});  // what the lost one had not pushed everywhere
+  ledger.settle(
+      Settlement{1, {{0, 1, 1, kGivenUp}}});  // what the lost one had not pushed everywhere
   EXPECT_THAT(hand_out(0), ElementsAre(2));
   EXPECT_THAT(outstanding(), ElementsAre(1, 2));
 }
@@ -125,7 +126,7 @@ TEST_F(ABatchLedger, DoesNotTakeTheSetOfTheSuccessorForThatOfTheLost) {
 TEST_F(ABatchLedger, SurvivesSettlementsOfWhatItDoesNotKnow) {
   add(0, {1});
   hand_out(0);
-  ledger.settle({1, {{7, 1, 1, kApplied}, {0, 9, 1, kApplied}, {0, 1, 5, kApplied}}});
+  ledger.settle(Settlement{1, {{7, 1, 1, kApplied}, {0, 9, 1, kApplied}, {0, 1, 5, kApplied}}});
   ledger.depart(9, {0, {{9, 1, 1}}});
   ledger.depart(0, {0, {{0, 4, 2}}});
   EXPECT_THAT(outstanding(), IsEmpty());

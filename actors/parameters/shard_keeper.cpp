@@ -58,7 +58,7 @@ void down(Self self, const OptionsPtr& options, const caf::down_msg& msg) {
   std::erase_if(s.replicas, [&](const auto& r) { return r.address() == msg.source; });
   // A run that stops ends everybody, in any order.
   if (msg.reason == caf::exit_reason::user_shutdown) return;
-  const auto cause = to_error(msg.reason).what();
+  const std::string cause = to_error(msg.reason).what();
   for (std::size_t index = 0; index < s.shards.size(); ++index) {
     auto& kept = s.shards[index];
     if (kept.shard.address() == msg.source) return replace(self, options, index, cause);

@@ -492,17 +492,28 @@ std::int64_t ParameterStore::take_over(Entry& entry, const SavedTensor& saved) c
 void ParameterStore::restore(const ShardSnapshot& snapshot) {
   auto restored = entries_;
   std::vector<std::int64_t> seen(entries_.size());
+  std::vector<std::int64_t> averaged(entries_.size());
   for (const auto& saved : snapshot.tensors) {
     const auto found = index_.find(saved.variable);
     if (found == index_.end()) continue;  // of another shard, or not used any more
     const auto taken = take_over(restored[found->second], saved);
     if (saved.slot.empty()) seen[found->second] += taken;
+    if (saved.slot == "average") averaged[found->second] += taken;
   }
   for (std::size_t i = 0; i < seen.size(); ++i) {
     const auto& shape = entries_[i].shape();
     if (seen[i] < (shape.rank() == 0 ? 1 : shape[0]))
       fail(Code::invalid_argument, name_, ": the checkpoint has no variable '", entries_[i].name,
            "'", seen[i] > 0 ? text(", but for ", seen[i], " of its rows") : "");
+  }
+  // An average that the checkpoint does not have begins with its values, not with the first ones.
+  for (std::size_t i = 0; i < averaged.size(); ++i) {
+    auto& entry = restored[i];
+    if (average_decay_ == 0 || !entry.trainable || averaged[i] > 0) continue;
+    if (entry.table)
+      entry.table->average = entry.table->value;
+    else
+      entry.average = entry.value.clone();
   }
   entries_ = std::move(restored);
   version_ = snapshot.version;

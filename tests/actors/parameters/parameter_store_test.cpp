@@ -61,6 +61,21 @@ TEST(ParameterStores, AddUpWhileTheyApplyWithTheBitsOfTheSum) {
   }
 }
 
+TEST(ParameterStores, BeginAnAverageThatACheckpointDoesNotHaveWithItsValues) {
+  auto before = store();
+  before.apply(two_sets(), serial());
+  const auto saved = before.snapshot(0);
+  auto after = ParameterStore("shard 0", {{"w", values(2), true}}, optim::momentum(0.9), 0.1, 0.99);
+  after.restore(saved);
+  int averages = 0;
+  for (const auto& tensor : after.snapshot(0).tensors)
+    if (tensor.slot == "average") {
+      EXPECT_TRUE(same_bits(tensor.values, saved.tensors.at(0).values));
+      ++averages;
+    }
+  EXPECT_EQ(averages, 1);
+}
+
 TEST(ParameterStores, HaveADerivedPolicyReduce) {
   ASSERT_FALSE(OnlyTheFirst().adds_up());
   auto first_alone = store();

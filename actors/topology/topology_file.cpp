@@ -310,9 +310,6 @@ class FileReader {
     to.data_from_start = c->data_from_start();
     if (to.resume && !to.resume_from.empty())
       refuse(c.place("resume_from"), "resume says already to go on from the newest one");
-    if (to.directory.empty())
-      refuse(c.place(), "checkpoints have a directory: checkpoints { directory: \"run/", name(),
-             "\" }");
   }
 
   // ---- models --------------------------------------------------------------------------------
@@ -469,6 +466,8 @@ class FileReader {
     without("restarts", file_->has_restarts());
     without("deterministic", file_->deterministic());
     without("gradient_norm", file_->gradient_norm());
+    without("precision", !file_->precision().empty());
+    without("loss_scale", file_->has_loss_scale());
     without("summary_directory", !file_->summary_directory().empty());
     const auto c = file_.inside("checkpoints", file_->checkpoints());
     if (c->every() > 0 || c->resume() || !c->resume_from().empty())

@@ -229,11 +229,15 @@ TEST_F(TopologyFiles, SayWhatIsMissing) {
   EXPECT_THAT(problem(std::string(kModel) + "data_file: 'gone.pbtxt'"), HasSubstr("gone.pbtxt"));
   EXPECT_THAT(problem(both() + "evaluation { stop_below: 1 }"),
               StartsWith("20:1: an evaluation has data { ... }"));
-  EXPECT_THAT(problem(both() + "checkpoints { every: 5 }"),
-              StartsWith("20:1: checkpoints have a directory"));
   std::string missing = both();
   missing.replace(missing.find("x.txt"), 5, "z.txt");
   EXPECT_THAT(problem(missing), HasSubstr("z.txt"));
+}
+
+TEST_F(TopologyFiles, LeaveTheDirectoryOfCheckpointsToTheCommand) {
+  const auto file = parse(both() + "checkpoints { every: 5 }");
+  EXPECT_EQ(file.options.checkpoints.every, 5u);
+  EXPECT_EQ(file.options.checkpoints.directory, "");
 }
 
 TEST_F(TopologyFiles, StopAtWhatIsNoTextFormat) {

@@ -88,6 +88,9 @@ int graph(const TopologyFile& file, const GraphArguments& a) {
   const auto pictures = pictures_of(file, a.model);
   const auto ending = ending_of(a.out);
   const bool drawn = ending == "svg" || ending == "png" || ending == "pdf";
+  if (!a.out.empty() && a.out != "-" && !drawn && ending != "dot")
+    fail(Code::invalid_argument, "-o ", a.out,
+         ": a picture ends in .svg, .png or .pdf, Graphviz's language in .dot");
   for (std::size_t i = 0; i < pictures.size(); ++i) {
     const auto& dot = pictures[i].dot;
     if (a.out.empty() || a.out == "-") {

@@ -95,7 +95,7 @@ std::string RunControl::obey(const std::string& given, Training& training) {
       fail(Code::invalid_argument, "say how many: replicas 4");
     const auto changed = training.set_replicas(count);
     return changed.empty() ? "there are so many already\n"
-                           : fmt::format("{} come or go\n", fmt::join(changed, ", "));
+                           : fmt::format("joining or leaving: {}\n", fmt::join(changed, ", "));
   }
   if (order == "members") return alone(), fmt::format("{}\n", fmt::join(training.members(), "\n"));
   if (order == "stop") {

@@ -69,6 +69,8 @@ expect(0 "wrote run.dot: topology fashion-mnist" graph fashion_mnist.pbtxt ${sma
 expect(0 "wrote ens-1.dot.*wrote ens-4.dot: .*answering together" graph ensemble.pbtxt ${small} -o ens.dot)
 expect(0 "digraph model .*stage_0/conv1/weights. -> .stage_0/conv1/conv2d"
   graph stages.pbtxt ${small} --model)
+expect(1 "-o run.jpg: a picture ends in .svg, .png or .pdf, Graphviz's language in .dot"
+  graph fashion_mnist.pbtxt ${small} -o run.jpg)
 expect_sh("PATH=/nowhere; export PATH; exec \"$0\" \"$@\"" 1
   "needs the command dot of Graphviz, which is not installed: apt-get install graphviz"
   graph fashion_mnist.pbtxt ${small} -o run.svg)
@@ -102,7 +104,7 @@ string(CONCAT edited
   "\"$0\" edit five policy async && \"$0\" edit five explain && \"$0\" edit five stop\n"
   "wait $run; code=$?; cat five.log; ls five; exit $code")
 expect_sh("${edited}" 130
-  "no policy is called 'asink'.*did you mean 'policy'.*replica 2 come or go.*replica 0 leaves when.*the policy will be async.*replica 1 .*the run ends after the step.*stopped: step "
+  "no policy is called 'asink'.*did you mean 'policy'.*joining or leaving: replica 2.*replica 0 leaves when.*the policy will be async.*replica 1 .*the run ends after the step.*stopped: step "
   ${tiny} --set data.epochs=0 -d five --no-summaries --set evaluation.every=0
   --progress-interval 0.1)
 expect(1 "no run listens at five/control.sock" edit five status)

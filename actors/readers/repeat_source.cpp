@@ -48,8 +48,8 @@ void RepeatSource::seek(const SourcePosition& position) {
   nested.expect_end();
   if (options_.epochs != RepeatOptions::kForever &&
       position.epoch >= static_cast<std::uint64_t>(options_.epochs))
-    fail(Code::invalid_argument, "cannot read ", describe(), " from ", position.str(),
-         ": there are ", options_.epochs, " epochs, from 0");
+    fail(Code::invalid_argument, describe(), ": reading was to go on in epoch ", position.epoch + 1,
+         ", but there are ", options_.epochs, ": give more, or 0 for ever");
   start_epoch(position.epoch);
   source_->seek(inner);
   any_ = true;

@@ -93,6 +93,11 @@ void check(const TrainingOptions& o) {
 
 bool all_reduces(const TrainingOptions& o) { return o.aggregation.all_reduce != "none"; }
 
+/// Whether another run goes the way of this one, or this one that of another.
+bool follows_a_recording(const TrainingOptions& o) {
+  return !o.aggregation.record.empty() || !o.aggregation.replay.empty();
+}
+
 bool is_synchronous(const std::string& policy) {
   return policy == "sync" || policy.rfind("sync:", 0) == 0;
 }
@@ -308,6 +313,8 @@ std::uint64_t Training::memory_bound() const {
 void Training::change_policy(const std::string& policy) {
   check_policy(options_, policy, plan_->tables);
   const std::lock_guard guard(mutex_);
+  if (coordinator_ && follows_a_recording(options_))
+    fail(Code::failed_precondition, "a run that is recorded or replayed keeps its policy");
   if (coordinator_)
     caf::anon_send(coordinator_, policy_atom_v, policy);
   else
@@ -348,15 +355,15 @@ struct Casting {
 };
 
 /// What has to be the same for a run to go as another one went; one line.
-std::string which_run(Casting c, const Batches& data, std::int64_t from) {
+std::string which_run(Casting c, const Batches& data, const std::string& model, std::int64_t from) {
   const auto& o = c.options;
   const auto& a = o.aggregation;
   auto words =
       text("policy ", a.policy, ", ", o.replicas, " replicas, ", o.shards, " shards, accumulate ",
            a.accumulate, ", clip_norm ", a.clip_norm, ", compression ", a.compression,
            ", all_reduce ", a.all_reduce, ", ", o.optimizer, ", learning rate ", o.learning_rate,
-           ", seed ", o.seed, ", from step ", from, ", max_steps ", o.max_steps, ", batches of ",
-           data.rows(), ", ", data.describe());
+           ", seed ", o.seed, ", ", model, ", precision ", o.precision, ", from step ", from,
+           ", max_steps ", o.max_steps, ", batches of ", data.rows(), ", ", data.describe());
   std::replace(words.begin(), words.end(), '\n', ' ');
   return words;
 }
@@ -457,6 +464,19 @@ std::uint64_t restore(Casting c, const std::vector<Shard>& shards, const Checkpo
   for (const auto& shard : shards)
     c.troupe.ask<caf::ok_atom>(shard, kPatienceAtStart, restore_atom_v, snapshot);
   return static_cast<std::uint64_t>(checkpoint.step());
+}
+
+/// Says what the optimizer keeps for each variable and the checkpoint does not have.
+void note_optimizer(Casting c, const Checkpoint& checkpoint, std::vector<std::string>& notes) {
+  auto missing = Optimizer(c.options.optimizer).slot_names();
+  for (const auto& file : checkpoint.manifest().files)
+    for (const auto& tensor : file.tensors)
+      if (tensor.kind == TensorKind::slot) std::erase(missing, tensor.slot);
+  if (missing.empty()) return;
+  std::string names;
+  for (const auto& name : missing) names += (names.empty() ? "'" : ", '") + name + "'";
+  notes.push_back(text(checkpoint.name(), " has no ", names, " of ", c.options.optimizer,
+                       ": the optimizer begins anew"));
 }
 
 /// A pipeline of which this troupe has the end alone.
@@ -584,6 +604,7 @@ TrainingOutcome Training::run() {
 
   const auto begin = checkpoint_to_resume(o.checkpoints);
   std::vector<std::string> notes;
+  if (begin) note_optimizer(casting, *begin, notes);
   const auto data_before = begin ? data_to_resume(casting, *begin, notes) : nullptr;
   const bool with_data = !o.checkpoints.directory.empty() && o.checkpoints.data && !host_.examples;
   DataCheckpointer writer;
@@ -607,7 +628,9 @@ TrainingOutcome Training::run() {
     writer = troupe.spawn<caf::detached>("checkpointer", checkpointer, w);
     troupe.observe(writer, Role::checkpointer);
   }
-  const auto which = which_run(casting, data_, begin ? begin->step() : 0);
+  const auto model =
+      text(plan_->variable_names.size(), " variables of ", plan_->parameter_bytes, " bytes");
+  const auto which = which_run(casting, data_, model, begin ? begin->step() : 0);
   if (const auto& a = o.aggregation; !a.replay.empty()) {
     // Whoever begins with them could only end with what is wrong.
     read_recording(a.replay + "/decisions", which);
@@ -767,6 +790,8 @@ TrainingOutcome Training::run() {
     c.fixed =
         "who takes part when would depend on timing: the replicas of a deterministic run "
         "cannot come and go";
+  if (follows_a_recording(o))
+    c.fixed = "the replicas of a run that is recorded or replayed cannot come and go";
   r.listener = TrainingListener();  // the conductor must not hold itself
   c.spawn_replica = [&troupe, r, devices, leader = listener.address(),
                      observer = running_->observer](std::uint32_t index, const std::string& name) {
@@ -790,11 +815,20 @@ TrainingOutcome Training::run() {
         asked = true;
         running_->troupe.tell(running_->conductor, stop_atom_v);
       });
-  if (running_->publisher) {
-    if (outcome.ending != Ending::failed) publish_last(casting, running_->publisher);
-    troupe.ask<caf::ok_atom>(running_->publisher, o.patience, stop_atom_v);  // and the summaries
-  } else if (running_->summaries) {
-    troupe.ask<caf::ok_atom>(running_->summaries, o.patience, stop_atom_v);
+  if (running_->publisher && outcome.ending != Ending::failed)
+    publish_last(casting, running_->publisher);
+  try {
+    if (running_->publisher)
+      troupe.ask<caf::ok_atom>(running_->publisher, o.patience, stop_atom_v);  // and the summaries
+    else if (running_->summaries)
+      troupe.ask<caf::ok_atom>(running_->summaries, o.patience, stop_atom_v);
+  } catch (const Error& error) {
+    // A run that has failed tells why it did, which may be the end of those who are asked here.
+    if (outcome.ending != Ending::failed) {
+      outcome.ending = Ending::failed;
+      outcome.code = error.code();
+      outcome.message = text("the last summaries are lost: ", error.what());
+    }
   }
   const auto seen = troupe.ask<ObservationsPtr>(running_->observer, o.patience, status_atom_v);
   const std::lock_guard guard(observer_mutex_);

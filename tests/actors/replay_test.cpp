@@ -121,6 +121,18 @@ TEST_F(Replay, RefusesARunWithOtherOptions) {
   o.checkpoints.directory = path("other");
   EXPECT_THAT(test::message_of([&] { Training(test::small_model, batches(3), o).run(); }),
               HasSubstr("is the recording of another run"));
+  o.seed = 1;
+  const auto wider = [](bool) {
+    Model m;
+    m.graph = std::make_shared<Graph>();
+    const auto x = placeholder(*m.graph, "x", DType::float32, {-1, 4});
+    const auto y = placeholder(*m.graph, "y", DType::float32, {-1, 1});
+    m.inputs = {x, y};
+    m.loss = nn::mean_squared_error(nn::dense(nn::dense(x, 9), 1), y);
+    return m;
+  };
+  EXPECT_THAT(test::message_of([&] { Training(wider, batches(3), o).run(); }),
+              HasSubstr("is the recording of another run"));
 }
 
 }  // namespace

@@ -18,7 +18,9 @@
 namespace troupe {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 using Weights = std::map<std::string, Tensor>;
@@ -296,6 +298,34 @@ TEST_F(Resume, EndsAtOnceWhenAllDataHaveBeenTrainedOn) {
   const auto more = Training(counting_model, records(3), o).run();
   EXPECT_EQ(more.ending, Ending::end_of_data) << more.message;
   expect_each_record(weights_in(path("done")), 3);
+}
+
+TEST_F(Resume, SaysThatAnotherOptimizerBeginsAnew) {
+  auto o = counting();
+  o.checkpoints.directory = path("run");
+  o.max_steps = 3;
+  o.optimizer = optim::momentum(0.9);
+  Training(counting_model, records(1), o).run();
+  o.checkpoints.resume = true;
+  o.max_steps = 4;
+  std::vector<std::string> events;
+  o.events = [&](const std::string& words) { events.push_back(words); };
+  Training(counting_model, records(1), o).run();
+  EXPECT_THAT(events, ElementsAre());
+  o.max_steps = 5;
+  o.optimizer = optim::adam();
+  Training(counting_model, records(1), o).run();
+  EXPECT_THAT(events, ElementsAre(AllOf(HasSubstr("has no 'm', 'v' of adam("),
+                                        HasSubstr("the optimizer begins anew"))));
+}
+
+TEST_F(Resume, SaysInWhichEpochReadingWasToGoOn) {
+  auto o = counting();
+  o.checkpoints.directory = path("run");
+  Training(counting_model, records(3), o).run();
+  o.checkpoints.resume = true;
+  EXPECT_THAT(test::message_of([&] { Training(counting_model, records(1), o).run(); }),
+              HasSubstr("reading was to go on in epoch 3, but there are 1"));
 }
 
 TEST_F(Resume, RefusesOtherDataAndDamagedStates) {

@@ -386,6 +386,18 @@ TEST_F(AGoingRun, TakesReplicasInAndLetsThemGo) {
   EXPECT_EQ(outcome.aggregation.replicas.size(), 3u);
 }
 
+TEST_F(AGoingRun, KeepsItsReplicasAndItsPolicyWhenItIsRecorded) {
+  auto o = counting_options("async", 2);
+  o.aggregation.record = path("recorded");
+  start(o);
+  EXPECT_THAT(test::message_of([&] { training->add_replica(); }),
+              HasSubstr("of a run that is recorded or replayed cannot come and go"));
+  EXPECT_THAT(test::message_of([&] { training->change_policy("ssp:1"); }),
+              HasSubstr("recorded or replayed keeps its policy"));
+  finish();
+  EXPECT_EQ(outcome.ending, Ending::stopped) << outcome.message;
+}
+
 class ComingAndGoing : public EveryRecord {};
 
 TEST_P(ComingAndGoing, LosesNoRecordAndCountsNoneTwice) {

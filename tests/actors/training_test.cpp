@@ -176,6 +176,15 @@ TEST_F(ATrainingRun, ExplainsWhereItsTimeWent) {
   EXPECT_TRUE(explanation.stalls.empty());
 }
 
+TEST_F(ATrainingRun, TellsWhySummariesCannotBeWritten) {
+  auto o = options();
+  o.summary_directory = path("summaries");
+  std::ofstream(o.summary_directory) << "a file, in which no directory can be made";
+  const auto outcome = Training(small_model, batches(0), o).run();
+  EXPECT_EQ(outcome.ending, Ending::failed);
+  EXPECT_THAT(outcome.message, HasSubstr("summary writer ended: cannot create"));
+}
+
 TEST_F(ATrainingRun, KeepsACheckpointEverySoManySteps) {
   auto o = options();
   o.checkpoints.every = 4;

@@ -55,6 +55,14 @@ struct Compare {
     stretch(b.busy - a.busy);
     node.records = difference(a.updates, b.updates) / seconds;
     node.busy = share(a.busy, b.busy);
+    node.load.pushes = difference(a.pushes, b.pushes) / seconds;
+    node.load.pulls = difference(a.pulls, b.pulls) / seconds;
+    node.load.pushed_rows = difference(a.pushed_rows, b.pushed_rows) / seconds;
+    node.load.pulled_rows = difference(a.pulled_rows, b.pulled_rows) / seconds;
+    node.load.bytes = b.bytes;
+    node.load.version = b.version;
+    node.load.replicas = b.replicas;
+    node.load.backups = b.backups;
   }
   void operator()(const DeviceStatus& a, const DeviceStatus& b) {
     node.records = difference(a.runs, b.runs) / seconds;

@@ -7,6 +7,18 @@
 
 namespace troupe {
 
+/// What a shard was asked to do between two samples; numbers are a second.
+struct ShardLoad {
+  double pushes = 0;          ///< parts of gradient sets
+  double pulls = 0;           ///< of parameters or of rows
+  double pushed_rows = 0;     ///< of sparse gradients
+  double pulled_rows = 0;     ///< of tables
+  std::uint64_t bytes = 0;    ///< of values and slots, at the end
+  std::uint64_t version = 0;  ///< at the end
+  std::int64_t replicas = 0;  ///< that take part, at the end
+  std::int64_t backups = 0;   ///< copies that have everything, at the end
+};
+
 /// What one actor did between two samples. Shares are of the time between them, 0 to 1.
 struct NodeActivity {
   bool known = false;              ///< it has answered before and at the end
@@ -24,6 +36,7 @@ struct NodeActivity {
   std::uint64_t bytes_inside = 0;  ///< a queue, at the end
   std::uint64_t capacity_bytes = 0;  ///< of a queue; 0 for no bound of its own
   bool closed = false;               ///< a queue, at the end
+  ShardLoad load;                    ///< of a shard
 };
 
 /// What one thread did between two samples.

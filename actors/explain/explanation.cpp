@@ -85,6 +85,19 @@ std::string row(const Cells& c) {
   return words + '\n';
 }
 
+/// "   18 pushes/s; rows/s: 300 pulled, 280 pushed; 1 copy in step".
+std::string words_of(const ShardLoad& load) {
+  const auto whole = [](double number) { return std::llround(number); };
+  auto words = text("   ", whole(load.pushes), " pushes/s");
+  if (load.pulls > 0) words += text(", ", whole(load.pulls), " pulls/s");
+  if (load.pulled_rows + load.pushed_rows > 0)
+    words += text("; rows/s: ", whole(load.pulled_rows), " pulled, ", whole(load.pushed_rows),
+                  " pushed");
+  if (load.backups > 0)
+    words += text("; ", load.backups, load.backups == 1 ? " copy" : " copies", " in step");
+  return words;
+}
+
 Cells cells(const Topology::Node& node, const NodeActivity& a) {
   Cells c;
   c.name = node.name;
@@ -101,6 +114,7 @@ Cells cells(const Topology::Node& node, const NodeActivity& a) {
       break;
     case Role::shard:
       c.busy = percent(a.busy);
+      c.remark = words_of(a.load);
       break;
     case Role::queue:
       c.remark = a.capacity > 0 ? text("   ", a.size, " of ", a.capacity) : text("   ", a.size);

@@ -24,6 +24,19 @@ Json queue_json(const NodeActivity& a) {
           {"blocked_on_empty", a.waiting_in}, {"blocked_on_full", a.waiting_out}};
 }
 
+Json shard_json(const NodeActivity& a) {
+  return {{"updates_per_second", a.records},
+          {"busy", a.busy},
+          {"pushes_per_second", a.load.pushes},
+          {"pulls_per_second", a.load.pulls},
+          {"pushed_rows_per_second", a.load.pushed_rows},
+          {"pulled_rows_per_second", a.load.pulled_rows},
+          {"bytes", a.load.bytes},
+          {"version", a.load.version},
+          {"replicas", a.load.replicas},
+          {"backups", a.load.backups}};
+}
+
 Json node_json(const Topology::Node& node, const NodeActivity& a) {
   Json json{{"name", node.name}, {"role", to_string(node.role)}};
   if (!a.known) return json;
@@ -36,7 +49,7 @@ Json node_json(const Topology::Node& node, const NodeActivity& a) {
       json.update({{"per_second", a.records}, {"busy_cores", a.busy}});
       break;
     case Role::shard:
-      json.update({{"updates_per_second", a.records}, {"busy", a.busy}});
+      json.update(shard_json(a));
       break;
     default:
       json.update(stage_json(a));

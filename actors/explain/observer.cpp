@@ -75,10 +75,91 @@ void look_for_standstill(ObserverState& s, const ObserverOptions& options, const
   const auto quiet = now.at - s.quiet_since->at;
   if (s.told || quiet < options.stalled_after) return;
   s.told = true;
-  s.stalls = find_stalls(options.topology, *s.quiet_since, now);
+  s.stalls = find_stalls(s.topology, *s.quiet_since, now);
   if (options.stalled)
     options.stalled(text("nothing has moved for ", seconds_text(quiet), ": ",
-                         words_of(options.topology, now, s.stalls)));
+                         words_of(s.topology, now, s.stalls)));
+}
+
+// ---- who is asked ----------------------------------------------------------------------------
+
+StageStatus sum(const StageStatus& before, StageStatus now) {
+  now.records += before.records;
+  now.bytes += before.bytes;
+  now.busy += before.busy;
+  now.waiting_for_input += before.waiting_for_input;
+  now.waiting_for_output += before.waiting_for_output;
+  return now;
+}
+
+/// A copy has had all updates itself.
+ShardStatus sum(const ShardStatus& before, ShardStatus now) {
+  now.pulls += before.pulls;
+  now.pushes += before.pushes;
+  now.pulled_rows += before.pulled_rows;
+  now.pushed_rows += before.pushed_rows;
+  now.busy += before.busy;
+  return now;
+}
+
+/// One actor's counters behind those of the one before it.
+template <class Status>
+Status sum(const Status&, Status now) {
+  return now;
+}
+
+void take_place(ObserverState& s, std::size_t node, const caf::actor& actor) {
+  s.actors[node] = actor;
+  s.gone[node] = false;
+  s.before[node] = s.latest[node];
+}
+
+/// One more, of the role and the links of `like`; as if it had always been there and done nothing.
+void add_node(ObserverState& s, const std::string& name, const caf::actor& actor, std::size_t like,
+              std::chrono::nanoseconds now) {
+  const auto node = s.topology.nodes.size();
+  s.topology.nodes.push_back({name, s.topology.nodes[like].role});
+  for (const auto& link : std::vector(s.topology.links)) {
+    if (link.from == like) s.topology.links.push_back({node, link.to});
+    if (link.to == like) s.topology.links.push_back({link.from, node});
+  }
+  const NodeSample nothing{now, {}, StageStatus()};
+  s.actors.push_back(actor);
+  s.latest.push_back(nothing);
+  s.before.emplace_back();
+  s.asked.emplace_back();
+  s.gone.push_back(false);
+  for (auto& sample : s.samples) sample.nodes.push_back(nothing);
+  if (s.quiet_since) s.quiet_since->nodes.push_back(nothing);
+}
+
+void assign(Self self, const std::string& name, const caf::actor& actor, const std::string& like) {
+  auto& s = self->state;
+  const auto& nodes = s.topology.nodes;
+  const auto called = [&](const std::string& wanted) {
+    const auto is_it = [&](const Topology::Node& node) { return node.name == wanted; };
+    return static_cast<std::size_t>(std::find_if(nodes.begin(), nodes.end(), is_it) -
+                                    nodes.begin());
+  };
+  if (const auto node = called(name); node < nodes.size())
+    take_place(s, node, actor);
+  else if (const auto other = called(like); other < nodes.size())
+    add_node(s, name, actor, other, self->clock().now() - s.begun);
+}
+
+/// The copy of a shard that has ended is asked from now on, once there is one.
+void find_copy(Self self, const OptionsPtr& options, std::size_t node) {
+  auto& s = self->state;
+  if (!options->keeper || s.topology.nodes[node].role != Role::shard) return;
+  const auto shards = s.topology.all(Role::shard);
+  const auto index = std::find(shards.begin(), shards.end(), node) - shards.begin();
+  self->request(options->keeper, caf::infinite, redirect_atom_v, static_cast<std::uint32_t>(index),
+                s.actors[node].address())
+      .then(
+          [self, node](const Shard& copy) {
+            take_place(self->state, node, caf::actor_cast<caf::actor>(copy));
+          },
+          [](const caf::error&) {});  // the run ends
 }
 
 // ---- rounds ----------------------------------------------------------------------------------
@@ -100,27 +181,42 @@ void end_round(Self self, const OptionsPtr& options) {
   keep(s, std::move(sample));
 }
 
+void end_waiting(Self self, const OptionsPtr& options, std::size_t node) {
+  auto& s = self->state;
+  s.asked[node].reset();
+  if (s.missing > 0 && --s.missing == 0) end_round(self, options);
+}
+
 template <class Status>
 void take(Self self, const OptionsPtr& options, std::size_t node, const Status& status) {
   auto& s = self->state;
-  s.latest[node].status = status;
+  const auto* before = std::get_if<Status>(&s.before[node].status);
+  s.latest[node].status = before ? sum(*before, status) : status;
   s.latest[node].at = self->clock().now() - s.begun;
-  s.asked[node].reset();
-  if (s.missing > 0 && --s.missing == 0) end_round(self, options);
+  end_waiting(self, options, node);
 }
 
 void lose(Self self, const OptionsPtr& options, std::size_t node) {
   auto& s = self->state;
   s.gone[node] = true;
-  s.asked[node].reset();
-  if (s.missing > 0 && --s.missing == 0) end_round(self, options);
+  end_waiting(self, options, node);
+  find_copy(self, options, node);
 }
 
 template <class Status>
 void ask(Self self, const OptionsPtr& options, std::size_t node) {
-  self->request(self->state.actors[node], caf::infinite, status_atom_v)
-      .then([=](const Status& status) { take(self, options, node, status); },
-            [=](const caf::error&) { lose(self, options, node); });
+  const auto asked = self->state.actors[node];
+  // What comes from one whose place was taken meanwhile only ends the waiting for it.
+  self->request(asked, caf::infinite, status_atom_v)
+      .then(
+          [=](const Status& status) {
+            if (self->state.actors[node] == asked) return take(self, options, node, status);
+            end_waiting(self, options, node);
+          },
+          [=](const caf::error&) {
+            if (self->state.actors[node] == asked) return lose(self, options, node);
+            end_waiting(self, options, node);
+          });
 }
 
 void begin_round(Self self, const OptionsPtr& options) {
@@ -133,7 +229,7 @@ void begin_round(Self self, const OptionsPtr& options) {
     ++s.missing;
     if (s.asked[i]) continue;
     s.asked[i] = self->clock().now();
-    switch (options->topology.nodes[i].role) {
+    switch (s.topology.nodes[i].role) {
       case Role::queue:
         ask<QueueStatus>(self, options, i);
         break;
@@ -161,8 +257,10 @@ void on_time(Self self, const OptionsPtr& options) {
 
 Observer::behavior_type observer(Self self, ObserverOptions given) {
   auto& s = self->state;
+  s.topology = std::move(given.topology);
   s.actors = std::exchange(given.actors, {});
   s.latest.resize(s.actors.size());
+  s.before.resize(s.actors.size());
   s.asked.resize(s.actors.size());
   s.gone.resize(s.actors.size());
   const auto options = std::make_shared<const ObserverOptions>(std::move(given));
@@ -173,18 +271,11 @@ Observer::behavior_type observer(Self self, ObserverOptions given) {
         on_time(self, options);
         return caf::ok_atom_v;
       },
-      [self, options](assign_atom, const std::string& name, const caf::actor& actor) {
-        auto& s = self->state;
-        for (std::size_t i = 0; i < s.actors.size(); ++i) {
-          if (options->topology.nodes[i].name != name) continue;
-          s.actors[i] = actor;
-          s.gone[i] = false;
-        }
-      },
-      [self, options](status_atom) -> caf::result<ObservationsPtr> {
+      [self](assign_atom, const std::string& name, const caf::actor& actor,
+             const std::string& like) { assign(self, name, actor, like); },
+      [self](status_atom) -> caf::result<ObservationsPtr> {
         const auto& s = self->state;
-        return std::make_shared<const Observations>(
-            Observations{options->topology, s.samples, s.stalls});
+        return std::make_shared<const Observations>(Observations{s.topology, s.samples, s.stalls});
       },
   };
 }

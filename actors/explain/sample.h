@@ -39,7 +39,8 @@ struct CoreUse {
 
 /// The last answer of one actor of a topology to (status).
 struct NodeSample {
-  std::chrono::nanoseconds at{0};      ///< of the answer, since the run began
+  std::chrono::nanoseconds at{0};      ///< of the answer, since the run began; in a sample from
+                                       ///< before it was there, when it came
   std::chrono::nanoseconds silent{0};  ///< how long it has owed the next one; 0 for not
   std::variant<std::monostate, StageStatus, QueueStatus, ShardStatus, DeviceStatus> status;
 };

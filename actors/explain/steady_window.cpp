@@ -53,6 +53,13 @@ SteadyWindow steady_window(const Topology& topology, std::span<const Sample> sam
   const auto has_trained = [&](const Sample& sample) {
     return [&](std::size_t replica) { return records_of(sample, replica) > 0; };
   };
+  // A replica that came later was not there to be waited for.
+  const auto has_trained_or_comes = [&](const Sample& sample) {
+    return [&](std::size_t replica) {
+      return records_of(sample, replica) > 0 ||
+             (replica < sample.nodes.size() && sample.nodes[replica].at > sample.at);
+    };
+  };
   // The last sample before all of these have nothing to do. Before the start everybody is idle.
   const auto end_of = [&](const std::vector<std::size_t>& who) {
     for (std::size_t i = 1; i < samples.size(); ++i)
@@ -66,7 +73,7 @@ SteadyWindow steady_window(const Topology& topology, std::span<const Sample> sam
   std::size_t begin = 0;
   while (begin < stopped &&
          (samples[begin].at < kWarmUp ||
-          !std::all_of(replicas.begin(), replicas.end(), has_trained(samples[begin]))))
+          !std::all_of(replicas.begin(), replicas.end(), has_trained_or_comes(samples[begin]))))
     ++begin;
   const auto enough = [&](std::size_t end) {
     return end > begin && samples[end].at - samples[begin].at >= kLeast;

@@ -488,8 +488,9 @@ Batches::Running examples_of(Troupe& troupe, const Queue& examples) {
   return end;
 }
 
-Observer spawn_observer(Casting c) {
+Observer spawn_observer(Casting c, const ShardKeeper& keeper) {
   ObserverOptions o;
+  o.keeper = keeper;
   o.topology = c.troupe.topology();
   o.actors = c.troupe.observed();
   o.stalled = c.options.stalled;
@@ -779,7 +780,7 @@ TrainingOutcome Training::run() {
   c.events = o.events;
   c.interval = o.progress_interval;
   c.patience = o.patience;
-  running_->observer = spawn_observer(casting);
+  running_->observer = spawn_observer(casting, keeper);
   c.feeder = batches;
   c.restarts = o.restarts;
   c.restarts.seed ^= o.seed;
@@ -801,7 +802,8 @@ TrainingOutcome Training::run() {
     options.listener = caf::actor_cast<TrainingListener>(leader);
     const auto spawned = troupe.system().spawn(replica, options);
     troupe.replace(name, caf::actor_cast<caf::actor>(spawned));
-    troupe.tell(observer, assign_atom_v, name, caf::actor_cast<caf::actor>(spawned));
+    troupe.tell(observer, assign_atom_v, name, caf::actor_cast<caf::actor>(spawned),
+                std::string("replica 0"));
     return spawned;
   };
   troupe.tell(running_->observer, start_atom_v);

@@ -418,5 +418,34 @@ TEST(AnExplanation, IsJson) {
   EXPECT_THAT(json, HasSubstr("\"blocked_on_empty\": 0.8"));
 }
 
+TEST(AnExplanation, TellsWhatEachShardWasAskedToDo) {
+  test::SyntheticRun run(1, 1, 2);
+  Observations observed;
+  observed.topology = run.topology;
+  for (int at = 0; at <= 20; ++at) {
+    observed.samples.push_back(run.sample(at));
+    auto& status = std::get<ShardStatus>(observed.samples.back().nodes[run.shards[1]].status);
+    const auto times = static_cast<std::uint64_t>(at);
+    status.pushes = 12 * times;
+    status.pulls = 6 * times;
+    status.pulled_rows = 300 * times;
+    status.pushed_rows = 280 * times;
+    status.backups = 1;
+    status.version = times;
+    status.bytes = 4000;
+  }
+  const auto explanation = explain(observed, run.settings);
+  const auto table = activity_table(explanation);
+  EXPECT_THAT(table, HasSubstr("0 pushes/s\n"));
+  EXPECT_THAT(table, HasSubstr("12 pushes/s, 6 pulls/s; rows/s: 300 pulled, 280 pushed; "
+                               "1 copy in step\n"));
+  const auto json = to_json(explanation, KnobStyle::options);
+  for (const auto* field :
+       {"\"pushes_per_second\": 12.0", "\"pulls_per_second\": 6.0", "\"version\": 20",
+        "\"pulled_rows_per_second\": 300.0", "\"pushed_rows_per_second\": 280.0", "\"bytes\": 4000",
+        "\"backups\": 1"})
+    EXPECT_THAT(json, HasSubstr(field));
+}
+
 }  // namespace
 }  // namespace troupe

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "support/actor_test.h"
+#include "troupe/actors/explain/activity.h"
 #include "troupe/actors/explain/explanation.h"
 #include "troupe/messages/stage_clock.h"
 #include "troupe/queues/fifo_queue.h"
@@ -199,6 +200,120 @@ TEST_F(AnObserver, GoesOnWithoutThoseWhoHaveEnded) {
   kill(caf::actor_cast<caf::actor>(queue));
   wait(5);
   EXPECT_GE(seen()->samples.back().at, seconds(4));
+}
+
+/// Has passed on so many records since its birth.
+caf::behavior counting_stage(caf::event_based_actor*, std::shared_ptr<std::uint64_t> records) {
+  return {[=](status_atom) {
+    StageStatus status;
+    status.records = *records;
+    return status;
+  }};
+}
+
+/// Was pushed to so many times.
+caf::behavior counting_shard(caf::event_based_actor*, std::shared_ptr<std::uint64_t> pushes) {
+  return {[=](status_atom) {
+    ShardStatus status;
+    status.pushes = *pushes;
+    return status;
+  }};
+}
+
+ShardKeeper::behavior_type keeper_with(ShardKeeper::pointer, Shard copy,
+                                       std::shared_ptr<std::vector<std::uint32_t>> asked) {
+  return {[](attach_atom, const Replica&) {},
+          [=](redirect_atom, std::uint32_t shard, const caf::actor_addr&) {
+            asked->push_back(shard);
+            return copy;
+          }};
+}
+
+TEST_F(AnObserver, LooksAtReplicasThatComeWhileARunGoesOn) {
+  const auto first = std::make_shared<std::uint64_t>(0);
+  const auto second = std::make_shared<std::uint64_t>(0);
+  observe("feeder", Role::feeder, spawn(stage, [](auto) {}));
+  observe("replica 0", Role::replica, spawn(counting_stage, first));
+  observe("shard 0", Role::shard, spawn(counting_shard, first));
+  link(0, 1);
+  link(1, 2);
+  start();
+  wait(10);
+  caf::anon_send(watcher, assign_atom_v, std::string("replica 1"), spawn(counting_stage, second),
+                 std::string("replica 0"));
+  settle();
+  for (int i = 0; i < 10; ++i) {
+    *first += 5;
+    *second += 7;
+    wait(1);
+  }
+  const auto observed = seen();
+  ASSERT_EQ(observed->topology.nodes.size(), 4u);
+  EXPECT_EQ(observed->topology.nodes[3].name, "replica 1");
+  EXPECT_EQ(observed->topology.nodes[3].role, Role::replica);
+  EXPECT_EQ(observed->topology.before(3), std::vector<std::size_t>{0});
+  EXPECT_EQ(observed->topology.behind(3), std::vector<std::size_t>{2});
+  for (const auto& sample : observed->samples) EXPECT_EQ(sample.nodes.size(), 4u);
+  // Its rate is that since it came.
+  const auto activity = activity_between(observed->samples.front(), observed->samples.back());
+  EXPECT_NEAR(activity.nodes[3].records, 7, 1);
+  EXPECT_NEAR(activity.nodes[1].records, 2.5, 0.5);
+  const auto table = activity_table(explain(*observed, RunSettings()));
+  EXPECT_THAT(table, HasSubstr("replica 1"));
+}
+
+TEST_F(AnObserver, GoesOnCountingWhenSomebodyTakesAPlace) {
+  const auto first = std::make_shared<std::uint64_t>(30);
+  const auto second = std::make_shared<std::uint64_t>(0);
+  const auto replica = spawn(counting_stage, first);
+  observe("replica 0", Role::replica, replica);
+  start();
+  wait(5);
+  kill(replica);
+  wait(1);
+  caf::anon_send(watcher, assign_atom_v, std::string("replica 0"), spawn(counting_stage, second),
+                 std::string("replica 0"));
+  settle();
+  *second = 4;
+  wait(2);
+  const auto last = seen()->samples.back().nodes.at(0).status;
+  EXPECT_EQ(std::get<StageStatus>(last).records, 34u);
+}
+
+TEST_F(AnObserver, AsksTheCopyOfAShardThatDied) {
+  const auto first = std::make_shared<std::uint64_t>(30);
+  const auto second = std::make_shared<std::uint64_t>(0);
+  const auto asked = std::make_shared<std::vector<std::uint32_t>>();
+  const auto shard = spawn(counting_shard, first);
+  const auto copy = spawn(counting_shard, second);
+  observe("shard 0", Role::shard, spawn(counting_shard, first));
+  observe("other", Role::queue, fifo("other", 100));
+  observe("shard 1", Role::shard, shard);
+  options.keeper = spawn(keeper_with, caf::actor_cast<Shard>(copy), asked);
+  start();
+  wait(5);
+  kill(shard);
+  wait(2);
+  EXPECT_EQ(*asked, std::vector<std::uint32_t>{1});
+  *second = 4;
+  wait(2);
+  const auto now = seen()->samples.back();
+  EXPECT_EQ(std::get<ShardStatus>(now.nodes.at(2).status).pushes, 34u);
+  EXPECT_EQ(now.nodes.at(2).silent, seconds(0));
+  EXPECT_GT(now.nodes.at(2).at, seconds(8));
+}
+
+TEST_F(AnObserver, GoesOnWithoutAShardThatNobodyReplaces) {
+  const auto pushes = std::make_shared<std::uint64_t>(30);
+  const auto shard = spawn(counting_shard, pushes);
+  observe("shard 0", Role::shard, shard);
+  observe("other", Role::queue, fifo("other", 100));
+  start();
+  wait(5);
+  kill(shard);
+  wait(5);
+  EXPECT_GE(seen()->samples.back().at, seconds(9));
+  EXPECT_EQ(seen()->samples.back().nodes.at(0).silent, seconds(0));
 }
 
 }  // namespace

@@ -198,9 +198,13 @@ using DataCheckpointer = Checkpointer::extend<
 ///   (assign, keeper)       it is asked at each version that is to be kept
 ///   (cut) -> state         as of the last decision
 ///   (restore, status)      the clocks and counts of the run that is gone on with
-using SavingCoordinator = Coordinator::extend<caf::reacts_to<assign_atom, DataKeeper>,
-                                              caf::replies_to<cut_atom>::with<DataState>,
-                                              caf::reacts_to<restore_atom, AggregationStatus>>;
+///   (policy, text, variables) -> ok   as (policy, text), for a group of variables that has one
+///                          of its own; not_found when there is none called so
+using SavingCoordinator =
+    Coordinator::extend<caf::reacts_to<assign_atom, DataKeeper>,
+                        caf::replies_to<cut_atom>::with<DataState>,
+                        caf::reacts_to<restore_atom, AggregationStatus>,
+                        caf::replies_to<policy_atom, std::string, std::string>::with<caf::ok_atom>>;
 
 }  // namespace troupe
 

@@ -100,7 +100,8 @@ typename Inspector::result_type inspect(Inspector& f, ApplyResult& x) {
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, ShardSnapshot& x) {
-  return f(caf::meta::type_name("ShardSnapshot"), x.shard, x.version, x.tensors);
+  return f(caf::meta::type_name("ShardSnapshot"), x.shard, x.version, x.tensors, x.group,
+           x.own_version);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, StalenessCounts& x) {
@@ -128,7 +129,7 @@ typename Inspector::result_type inspect(Inspector& f, RoundDecision::Member& x) 
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, RoundDecision& x) {
   return f(caf::meta::type_name("RoundDecision"), x.members, x.updates, x.clip_norm, x.refused,
-           x.departed, x.released, x.next, x.policy, x.number);
+           x.departed, x.released, x.next, x.policy, x.number, x.keep);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, MemberCopy::Set& x) {
@@ -174,7 +175,7 @@ typename Inspector::result_type inspect(Inspector& f, ReplicaStanding& x) {
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, AggregationStatus& x) {
   return f(caf::meta::type_name("AggregationStatus"), x.policy, x.version, x.updates, x.clipped,
-           x.replicas);
+           x.replicas, x.variables, x.groups);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, TrainingEvent& x) {

@@ -343,8 +343,10 @@ struct ApplyResult {
 /// Everything a shard has, at one version: shared, never written again.
 struct ShardSnapshot {
   std::uint32_t shard = 0;
-  Version version = 0;
+  Version version = 0;  ///< of the run, when it is to be kept
   std::vector<SavedTensor> tensors;
+  std::string group = {};   ///< which variables have a policy of their own, if it is some of them
+  Version own_version = 0;  ///< updates of these variables; `version` where there are no groups
 };
 
 /// How often each staleness was met.
@@ -413,6 +415,7 @@ struct RoundDecision {
   Instructions next;                    ///< for those
   std::string policy;                   ///< from now on; empty for no change
   std::uint64_t number = 0;             ///< of the decision, from 1
+  Version keep = 0;  ///< what there is now is to be kept, as of this version of the run; 0: nothing
 };
 
 /// The batches that a replica made one set of, and what became of it. They are those that it
@@ -466,6 +469,8 @@ struct AggregationStatus {
   std::uint64_t updates = 0;  ///< rounds
   std::uint64_t clipped = 0;  ///< updates that were made smaller
   std::vector<ReplicaStanding> replicas;
+  std::string variables = {};                  ///< of which this is the policy; empty for the run's
+  std::vector<AggregationStatus> groups = {};  ///< variables that have policies of their own
 };
 
 // ---- copies of shards ------------------------------------------------------------------------

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace troupe {
 
@@ -17,11 +18,30 @@ enum class NotFinite : std::uint8_t {
 /// "fail", "skip", "ignore". Throws invalid_argument.
 NotFinite parse_not_finite(std::string_view text);
 
+/// Variables with a policy of their own.
+struct PolicyGroup {
+  /// Names, separated by commas; a `*` stands for any letters: "embedding/*, output/bias".
+  std::string variables;
+  std::string policy;
+};
+
+/// "embedding/*=async". Throws invalid_argument.
+PolicyGroup parse_policy_group(const std::string& text);
+
+/// The group of each variable: 0 for the run's policy, 1 for the first of `groups`. Throws
+/// invalid_argument for names that no variable has, for a variable of two groups, and when no
+/// variable is left for the run's policy.
+std::vector<std::uint32_t> groups_of(const std::vector<std::string>& variables,
+                                     const std::vector<PolicyGroup>& groups);
+
 /// How the gradients of several replicas become updates.
 struct AggregationOptions {
   /// A policy by name with its options, as make_policy() takes it: "sync",
   /// "sync:backups=1", "async", "ssp:2", "local:8".
   std::string policy = "sync";
+  /// Variables that have another one. Steps, schedules of evaluations and checkpoints follow
+  /// `policy`; all of them take every set ("sync", "async", "ssp"), and nothing is clipped.
+  std::vector<PolicyGroup> groups = {};
   /// Batches of a replica that are one gradient set, as if they were one large batch.
   std::uint32_t accumulate = 1;
   /// The largest norm of all gradients of an update together, over all shards; what is

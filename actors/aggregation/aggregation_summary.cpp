@@ -28,11 +28,9 @@ std::string histogram(const std::vector<std::uint64_t>& counts) {
   return words;
 }
 
-}  // namespace
-
-std::string aggregation_summary(const AggregationStatus& status) {
+/// "ssp:2, 300 updates", and a line for each replica.
+std::string words_of(const AggregationStatus& status, bool& remarkable) {
   std::string lines;
-  bool remarkable = status.replicas.size() > 1 || status.clipped > 0;
   for (const auto& r : status.replicas) {
     std::string what;
     const auto add = [&what](std::uint64_t count, const char* one, const char* many) {
@@ -48,11 +46,19 @@ std::string aggregation_summary(const AggregationStatus& status) {
                   staleness.empty() ? "" : "; staleness ", staleness, what.empty() ? "" : "; ",
                   what, '\n');
   }
-  if (!remarkable) return {};
-  return text("policy:     ", status.policy, ", ", status.updates,
-              status.updates == 1 ? " update" : " updates",
+  return text(status.policy, ", ", status.updates, status.updates == 1 ? " update" : " updates",
               status.clipped > 0 ? text(", ", status.clipped, " clipped") : std::string(), '\n',
               lines);
+}
+
+}  // namespace
+
+std::string aggregation_summary(const AggregationStatus& status) {
+  bool remarkable = status.replicas.size() > 1 || status.clipped > 0 || !status.groups.empty();
+  auto lines = text("policy:     ", words_of(status, remarkable));
+  for (const auto& group : status.groups)
+    lines += text("policy of ", group.variables, ": ", words_of(group, remarkable));
+  return remarkable ? lines : std::string();
 }
 
 }  // namespace troupe

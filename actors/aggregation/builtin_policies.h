@@ -48,6 +48,7 @@ class SyncPolicy : public AggregationPolicy {
   // One that is derived from these may have a reduce() of its own.
   bool adds_up() const override { return typeid(*this) == typeid(SyncPolicy); }
   bool whole_rounds() const override { return rules_.quorum == 0 && rules_.backups == 0; }
+  bool takes_every_set() const override { return whole_rounds(); }
 
  private:
   /// Replicas bring several sets to an update.
@@ -66,6 +67,7 @@ class AsyncPolicy : public AggregationPolicy {
   bool may_go_on(const MemberInfo&, const RoundView&) const override { return true; }
   bool adds_up() const override { return typeid(*this) == typeid(AsyncPolicy); }
   bool single_sets() const override { return true; }
+  bool takes_every_set() const override { return rule_.kind != StalenessRule::Kind::drop; }
 
  private:
   StalenessRule rule_;

@@ -13,11 +13,26 @@ namespace troupe {
 namespace {
 
 using Self = SavingCoordinator::stateful_pointer<CoordinatorState>;
+using Group = CoordinatorState::Group;
+
+/// Those of the group whose version is the run's.
+Rounds& leading(CoordinatorState& s) { return *s.groups.front().rounds; }
+
+std::uint32_t group_of(const CoordinatorOptions& options, std::uint32_t shard) {
+  return shard < options.group_of_shard.size() ? options.group_of_shard[shard] : 0;
+}
+
+template <class Work>
+void for_shards_of(const CoordinatorState& s, const CoordinatorOptions& options, std::size_t group,
+                   Work work) {
+  for (const auto& [index, shard] : s.shards)
+    if (group_of(options, index) == group) work(shard);
+}
 
 void tell(Self self, const CoordinatorOptions& options, std::string message) {
   if (options.listener)
     self->send(options.listener, report_atom_v,
-               TrainingEvent{self->state.rounds->version(), std::move(message)});
+               TrainingEvent{leading(self->state).version(), std::move(message)});
 }
 
 std::string numbers(const std::vector<std::uint32_t>& replicas) {
@@ -32,7 +47,7 @@ std::string numbers(const std::vector<std::uint32_t>& replicas) {
 void watch(Self self, const CoordinatorOptions& options) {
   auto& s = self->state;
   const auto now = self->clock().now();
-  if (!s.rounds->waits_for_start()) {
+  if (!leading(s).waits_for_start()) {
     s.start_deadline.reset();
   } else if (!s.start_deadline) {
     s.start_deadline = now + options.start_patience;
@@ -41,7 +56,7 @@ void watch(Self self, const CoordinatorOptions& options) {
   const auto patience = options.aggregation.round_deadline;
   if (patience.count() == 0) return;
   std::map<std::uint32_t, CoordinatorState::Waited> waited;
-  for (const auto& [replica, clock] : s.rounds->waited_for()) {
+  for (const auto& [replica, clock] : leading(s).waited_for()) {
     const auto known = s.waited_for.find(replica);
     if (known != s.waited_for.end() && known->second.clock == clock) {
       waited.insert(*known);
@@ -60,41 +75,62 @@ void look_at_clock(Self self, const CoordinatorOptions& options) {
   const auto now = self->clock().now();
   if (s.start_deadline && now >= *s.start_deadline) {
     tell(self, options,
-         text(numbers(s.rounds->not_joined()), " did not join within ",
+         text(numbers(leading(s).not_joined()), " did not join within ",
               options.start_patience.count(), " ms: the run begins without"));
-    s.rounds->start_anyway();
+    for (auto& group : s.groups) group.rounds->start_anyway();
   }
   for (auto& [replica, waited] : s.waited_for) {
     if (waited.named || now < waited.deadline) continue;
     waited.named = true;
-    const auto others = s.rounds->waiting();
+    const auto others = leading(s).waiting();
     const auto leave_out = options.aggregation.leave_out_late;
     tell(self, options,
          text("replica ", replica, " has kept ", numbers(others), " waiting for ",
               options.aggregation.round_deadline.count(), " ms",
               leave_out ? ": they go on without it" : ""));
-    s.rounds->miss_deadline(replica, leave_out);
+    leading(s).miss_deadline(replica, leave_out);
   }
   decide(self, options);
 }
 
 // ---- decisions -------------------------------------------------------------------------------
 
-void tell_new_policy(Self self, const CoordinatorOptions& options, const std::string& policy) {
+void tell_new_policy(Self self, const CoordinatorOptions& options, std::size_t at,
+                     const std::string& policy) {
   auto& s = self->state;
-  tell(self, options, text("the policy is '", policy, "' from here on"));
-  const auto& p = s.rounds->policy();
-  if (s.batches)
+  auto& group = s.groups[at];
+  tell(self, options,
+       text("the policy", at == 0 ? "" : " of " + group.variables, " is '", policy,
+            "' from here on"));
+  const auto& p = group.rounds->policy();
+  if (s.batches && at == 0)
     self->send(s.batches, assign_atom_v, p.whole_rounds() && !options.aggregation.leave_out_late);
-  for (auto& promise : s.policy_promises) promise.deliver(caf::ok_atom_v);
-  s.policy_promises.clear();
+  for (auto& promise : group.changes) promise.deliver(caf::ok_atom_v);
+  group.changes.clear();
+}
+
+AggregationStatus status_of(CoordinatorState& s) {
+  auto status = leading(s).status();
+  for (std::size_t i = 1; i < s.groups.size(); ++i) {
+    status.groups.push_back(s.groups[i].rounds->status());
+    status.groups.back().variables = s.groups[i].variables;
+  }
+  return status;
+}
+
+/// The counts and clocks of a run that is gone on with.
+void restore(CoordinatorState& s, const AggregationStatus& status) {
+  leading(s).restore(status);
+  for (const auto& before : status.groups)
+    for (auto& group : s.groups)
+      if (group.variables == before.variables) group.rounds->restore(before);
 }
 
 /// Asks for the data as they stand after the decisions so far: whoever has them has been told
 /// of all of these before.
 void cut(Self self, const std::function<void(DataState)>& take) {
   auto& s = self->state;
-  auto status = s.rounds->status();
+  auto status = status_of(s);
   const auto without = [version = status.version, take](std::string why) {
     DataState state;
     state.version = version;
@@ -107,30 +143,108 @@ void cut(Self self, const std::function<void(DataState)>& take) {
             [without](const caf::error& why) { without(to_error(why).what()); });
 }
 
+void keep_data(Self self, const CoordinatorOptions& options) {
+  if (!options.sink) return;
+  cut(self, [self, sink = options.sink](DataState state) {
+    self->send(sink, snapshot_atom_v, std::move(state));
+  });
+}
+
+/// Tells the shards of a group, and keeps in mind what they are told.
+void tell_shards(Self self, const CoordinatorOptions& options, std::size_t at,
+                 RoundDecision& decision) {
+  auto& group = self->state.groups[at];
+  decision.number = ++group.decisions;
+  group.decided.push_back({decision, std::nullopt});
+  for_shards_of(self->state, options, at,
+                [&](const Shard& shard) { self->send(shard, decide_atom_v, decision); });
+}
+
+/// Sets on which all groups have decided now that this one has.
+std::vector<SettledSet> settled_everywhere(CoordinatorState& s, std::vector<SettledSet> sets) {
+  if (s.groups.size() == 1) return sets;
+  std::vector<SettledSet> everywhere;
+  for (const auto& set : sets) {
+    const std::pair key(set.replica, set.first);
+    auto& settling = s.settling[key];
+    if (settling.groups > 0 && settling.set.fate != set.fate)
+      fail(Code::internal, "groups of variables do not agree on a set of replica ", set.replica);
+    settling.set = set;
+    if (++settling.groups < s.groups.size()) continue;
+    everywhere.push_back(set);
+    s.settling.erase(key);
+  }
+  return everywhere;
+}
+
+/// The next decision for a group; false when there is none.
+bool decide_next(Self self, const CoordinatorOptions& options, std::size_t at) {
+  auto& s = self->state;
+  auto& rounds = *s.groups[at].rounds;
+  const auto before = rounds.version();
+  auto decision = rounds.next();
+  if (!decision) return false;
+  if (at > 0) decision->next = leading(s).instructions();
+  s.awaits_norms = decision->clip_norm > 0 && decision->updates > 0;
+  tell_shards(self, options, at, *decision);
+  auto settled = settled_everywhere(s, rounds.take_settled());
+  if (s.batches && !settled.empty())
+    self->send(s.batches, settle_atom_v, Settlement{leading(s).version(), std::move(settled)});
+  if (!decision->policy.empty()) tell_new_policy(self, options, at, decision->policy);
+  if (at > 0) return true;
+  const auto every = options.snapshot_every;
+  if (every > 0 && rounds.version() / every != before / every) {
+    if (s.groups.size() > 1)
+      s.keep_due = true;
+    else
+      keep_data(self, options);
+  }
+  for (const auto replica : rounds.take_doomed())
+    self->send(s.replicas.at(replica), give_up_atom_v, rounds.version());
+  return true;
+}
+
+/// Lets replicas go on whom all groups let go on; false when there are none.
+bool let_go(CoordinatorState& s) {
+  bool any = false;
+  for (const auto& [replica, handle] : s.replicas) {
+    const auto may = [who = replica](const Group& group) { return group.rounds->may_let_go(who); };
+    if (s.groups.size() == 1 || !std::all_of(s.groups.begin(), s.groups.end(), may)) continue;
+    const bool finished = leading(s).over();
+    for (auto& group : s.groups) group.rounds->let_go(replica, finished);
+    any = true;
+  }
+  return any;
+}
+
+/// Has all shards of a run with groups send what they have, when every set is part of what all
+/// of them have or of what none has.
+void keep_when_due(Self self, const CoordinatorOptions& options) {
+  auto& s = self->state;
+  if (!s.keep_due || !s.settling.empty()) return;
+  s.keep_due = false;
+  for (std::size_t at = 0; at < s.groups.size(); ++at) {
+    RoundDecision decision;
+    decision.next = leading(s).instructions();
+    decision.keep = leading(s).version();
+    tell_shards(self, options, at, decision);
+  }
+  keep_data(self, options);
+}
+
+void admit_late(Self self, const CoordinatorOptions& options);
+
 /// Decides all that can be decided.
 void go_on(Self self, const CoordinatorOptions& options) {
   auto& s = self->state;
-  while (!s.awaits_norms) {
-    const auto before = s.rounds->version();
-    auto decision = s.rounds->next();
-    if (!decision) break;
-    s.awaits_norms = decision->clip_norm > 0 && decision->updates > 0;
-    decision->number = ++s.decisions;
-    s.decided.push_back({*decision, std::nullopt});
-    for (const auto& [index, shard] : s.shards) self->send(shard, decide_atom_v, *decision);
-    auto settled = s.rounds->take_settled();
-    if (s.batches && !settled.empty())
-      self->send(s.batches, settle_atom_v, Settlement{s.rounds->version(), std::move(settled)});
-    const auto every = options.snapshot_every;
-    if (options.sink && every > 0 && s.rounds->version() / every != before / every)
-      cut(self, [self, sink = options.sink](DataState state) {
-        self->send(sink, snapshot_atom_v, std::move(state));
-      });
-    for (const auto replica : s.rounds->take_doomed())
-      self->send(s.replicas.at(replica), give_up_atom_v, s.rounds->version());
-    if (!decision->policy.empty()) tell_new_policy(self, options, decision->policy);
-  }
+  do {
+    for (auto at = s.groups.size(); at-- > 0;)
+      while (!s.awaits_norms && decide_next(self, options, at)) {
+      }
+  } while (!s.awaits_norms && let_go(s));
+  keep_when_due(self, options);
   watch(self, options);
+  admit_late(self, options);
 }
 
 /// A user's policy may throw: then there is no going on.
@@ -158,7 +272,8 @@ void happen(Self self, const CoordinatorOptions& options, const RecordedEvent& e
 void take_norm(Self self, const CoordinatorOptions& options, std::uint32_t shard,
                std::uint64_t number, double sum) {
   auto& s = self->state;
-  if (!s.awaits_norms || number != s.decisions) return;  // told again
+  auto& group = s.groups.front();                            // with others nothing is clipped
+  if (!s.awaits_norms || number != group.decisions) return;  // told again
   s.norms[shard] = sum;
   if (s.norms.size() < options.shards) return;
   double total = 0;
@@ -168,43 +283,64 @@ void take_norm(Self self, const CoordinatorOptions& options, std::uint32_t shard
   const auto norm = std::sqrt(total);
   const auto most = options.aggregation.clip_norm;
   const double factor = norm > most ? most / norm : 1;
-  if (factor < 1) s.rounds->count_clipped();
-  s.decided.back().factor = factor;
+  if (factor < 1) group.rounds->count_clipped();
+  group.decided.back().factor = factor;
   for (const auto& [index, to] : s.shards) self->send(to, norm_atom_v, factor);
-  happen(self, options, {RecordedEvent::Kind::norm, 0, s.rounds->version()},
+  happen(self, options, {RecordedEvent::Kind::norm, 0, group.rounds->version()},
          [self] { self->state.awaits_norms = false; });
 }
 
 // ---- shards ----------------------------------------------------------------------------------
 
-void attach(Self self, std::uint32_t shard, const Shard& handle, Version version,
-            std::uint64_t carried_out) {
+void attach(Self self, const CoordinatorOptions& options, std::uint32_t shard, const Shard& handle,
+            Version version, std::uint64_t carried_out) {
   auto& s = self->state;
+  auto& group = s.groups.at(group_of(options, shard));
   s.shards[shard] = handle;
-  if (s.decisions == 0) s.rounds->set_version(std::max(version, s.rounds->version()));
-  for (const auto& [decision, factor] : s.decided) {
+  if (group.decisions == 0) group.rounds->set_version(std::max(version, group.rounds->version()));
+  for (const auto& [decision, factor] : group.decided) {
     if (decision.number <= carried_out) continue;
     self->send(handle, decide_atom_v, decision);
     if (factor) self->send(handle, norm_atom_v, *factor);
   }
 }
 
-/// Forgets decisions that all shards have carried out.
+/// Forgets decisions that all shards of the group have carried out.
 void note_carried_out(CoordinatorState& s, const CoordinatorOptions& options, std::uint32_t shard,
                       std::uint64_t decisions) {
-  auto& known = s.carried_out[shard];
+  const auto at = group_of(options, shard);
+  auto& group = s.groups.at(at);
+  auto& known = group.carried_out[shard];
   known = std::max(known, decisions);
-  if (s.carried_out.size() < options.shards) return;
+  std::size_t shards = 0;
+  for (std::uint32_t i = 0; i < options.shards; ++i) shards += group_of(options, i) == at ? 1 : 0;
+  if (group.carried_out.size() < shards) return;
   auto everywhere = known;
-  for (const auto& [index, number] : s.carried_out) everywhere = std::min(everywhere, number);
-  while (!s.decided.empty() && s.decided.front().decision.number <= everywhere)
-    s.decided.pop_front();
+  for (const auto& [index, number] : group.carried_out) everywhere = std::min(everywhere, number);
+  while (!group.decided.empty() && group.decided.front().decision.number <= everywhere)
+    group.decided.pop_front();
 }
 
 // ---- replicas and their sets -----------------------------------------------------------------
 
 std::size_t shards_of_a_replica(const CoordinatorOptions& options) {
   return options.all_reduce ? 1 : options.shards;
+}
+
+/// All groups leave the set out.
+void refuse(CoordinatorState& s, const GradientCommit& commit, SetFate fate, Code code = Code::ok,
+            const std::string& message = {}) {
+  for (auto& group : s.groups) group.rounds->refuse(commit, fate, code, message);
+}
+
+/// Whole sets of a replica on which not all groups have decided.
+std::vector<SettledSet> undecided(const CoordinatorState& s, std::uint32_t replica) {
+  std::map<std::uint64_t, SettledSet> sets;
+  for (const auto& group : s.groups)
+    for (const auto& set : group.rounds->undecided(replica)) sets.emplace(set.first, set);
+  std::vector<SettledSet> all;
+  for (const auto& [first, set] : sets) all.push_back(set);
+  return all;
 }
 
 /// What has not come everywhere will not come any more.
@@ -215,7 +351,7 @@ void forget_arriving(CoordinatorState& s, std::uint32_t replica) {
       ++i;
       continue;
     }
-    s.rounds->refuse(i->second.worst.commit, SetFate::given_up);
+    refuse(s, i->second.worst.commit, SetFate::given_up);
     i = s.arriving.erase(i);
   }
 }
@@ -226,18 +362,18 @@ void part_with(Self self, std::uint32_t replica, const caf::actor_addr& who, boo
   const auto joining = s.joining.find(replica);
   if (joining != s.joining.end() && joining->second.handle.address() == who)
     s.joining.erase(joining);
-  Settlement undecided{s.rounds->version(), {}};
+  const auto late = s.late_joins.find(replica);
+  if (late != s.late_joins.end() && late->second.address() == who) s.late_joins.erase(late);
+  Settlement left{leading(s).version(), {}};
   const auto found = s.replicas.find(replica);
   if (found != s.replicas.end() && found->second.address() == who) {
     s.replicas.erase(found);
-    if (is_lost)
-      s.rounds->lose(replica);
-    else
-      s.rounds->leave(replica);
-    undecided.sets = s.rounds->undecided(replica);
+    for (auto& group : s.groups)
+      is_lost ? group.rounds->lose(replica) : group.rounds->leave(replica);
+    left.sets = undecided(s, replica);
     forget_arriving(s, replica);
   }
-  if (s.batches) self->send(s.batches, leave_atom_v, replica, who, std::move(undecided));
+  if (s.batches) self->send(s.batches, leave_atom_v, replica, who, std::move(left));
 }
 
 void leave(Self self, const CoordinatorOptions& options, std::uint32_t replica,
@@ -272,6 +408,33 @@ void watch_for_death(Self self, std::uint32_t replica, const Replica& handle) {
   if (self->state.watched.emplace(handle.address(), replica).second) self->monitor(handle);
 }
 
+void take_in(Self self, const CoordinatorOptions& options, std::uint32_t replica,
+             const Replica& handle) {
+  happen(self, options, {RecordedEvent::Kind::joined, replica, 0}, [self, replica, handle] {
+    auto& s = self->state;
+    s.replicas[replica] = handle;
+    for (auto& group : s.groups) group.rounds->join(replica);
+    if (s.batches) self->send(s.batches, join_atom_v, replica);
+  });
+}
+
+/// What one of that number left behind is part of some variables, and will be of all.
+bool leaves_half(const CoordinatorState& s, std::uint32_t replica) {
+  const auto first = s.settling.lower_bound({replica, 0});
+  return first != s.settling.end() && first->first.first == replica;
+}
+
+/// Takes in replicas that had to wait for what the one before them left behind.
+void admit_late(Self self, const CoordinatorOptions& options) {
+  auto& s = self->state;
+  const auto late = std::find_if(s.late_joins.begin(), s.late_joins.end(),
+                                 [&](const auto& one) { return !leaves_half(s, one.first); });
+  if (late == s.late_joins.end()) return;
+  const auto [replica, handle] = *late;
+  s.late_joins.erase(late);
+  take_in(self, options, replica, handle);  // and then the next one
+}
+
 void join(Self self, const CoordinatorOptions& options, std::uint32_t shard, std::uint32_t replica,
           const Replica& handle) {
   auto& s = self->state;
@@ -287,23 +450,29 @@ void join(Self self, const CoordinatorOptions& options, std::uint32_t shard, std
   s.joining.erase(replica);
   const auto before = s.replicas.find(replica);
   if (before != s.replicas.end()) part_with(self, replica, before->second.address(), true);
-  happen(self, options, {RecordedEvent::Kind::joined, replica, 0}, [self, replica, handle] {
-    auto& s = self->state;
-    s.replicas[replica] = handle;
-    s.rounds->join(replica);
-    if (s.batches) self->send(s.batches, join_atom_v, replica);
-  });
+  if (!leaves_half(s, replica)) return take_in(self, options, replica, handle);
+  s.late_joins[replica] = handle;
+  decide(self, options);
 }
 
-void take_whole_set(Self self, const CoordinatorOptions& options, const SetReport& report) {
+void take_whole_set(Self self, const CoordinatorOptions& options,
+                    const CoordinatorState::Arriving& set) {
   auto& s = self->state;
+  const auto& report = set.worst;
   const auto& commit = report.commit;
-  const auto refuse = [&](SetFate fate, Code code = Code::ok, std::string message = {}) {
-    s.rounds->refuse(commit, fate, code, std::move(message));
+  const auto refuse = [&](SetFate fate, Code code = Code::ok, const std::string& message = {}) {
+    troupe::refuse(s, commit, fate, code, message);
   };
   if (report.code != Code::ok) return refuse(SetFate::skipped, report.code, report.fault);
   if (commit.given_up) return refuse(SetFate::given_up);
-  if (report.not_finite.empty()) return s.rounds->add(commit);
+  if (report.not_finite.empty()) {
+    for (const auto& [group, version] : set.versions) {
+      auto here = commit;
+      here.version = version;
+      s.groups[group].rounds->add(here);
+    }
+    return;
+  }
   auto words = text("replica ", commit.replica, ", step ", commit.step, ": the gradient of '",
                     report.not_finite, "' has values that are not finite");
   if (options.aggregation.not_finite == NotFinite::fail)
@@ -318,8 +487,13 @@ void take_report(Self self, const CoordinatorOptions& options, const SetReport& 
   auto& s = self->state;
   const auto& commit = report.commit;
   note_carried_out(s, options, report.shard, report.decisions);
-  if (!s.rounds->takes_part(commit.replica)) {  // it has left meanwhile
-    s.rounds->refuse(commit, SetFate::given_up);
+  const auto has_it = [&](const Group& group) {
+    return group.rounds->has(commit.replica, commit.step);
+  };
+  // Told again by the copy of a shard; its replica may have left.
+  if (std::any_of(s.groups.begin(), s.groups.end(), has_it)) return;
+  if (!leading(s).takes_part(commit.replica)) {  // it has left meanwhile
+    refuse(s, commit, SetFate::given_up);
     return decide(self, options);
   }
   const auto last = s.whole.find(commit.replica);
@@ -333,29 +507,56 @@ void take_report(Self self, const CoordinatorOptions& options, const SetReport& 
       (complains && report.shard < arriving.worst.shard))
     arriving.worst = report;
   arriving.shards.insert(report.shard);
+  arriving.versions[group_of(options, report.shard)] = commit.version;
   if (arriving.shards.size() < shards_of_a_replica(options)) return;
   s.whole[commit.replica] = commit.step;
   happen(self, options, {RecordedEvent::Kind::set, commit.replica, commit.step},
-         [self, options, whole = s.arriving.extract(key).mapped().worst] {
+         [self, options, whole = s.arriving.extract(key).mapped()] {
            take_whole_set(self, options, whole);
          });
+}
+
+/// Of the variables that are called so, or of those without a policy of their own.
+caf::result<caf::ok_atom> change_policy(Self self, const CoordinatorOptions& options,
+                                        const std::string& variables, const std::string& policy) {
+  auto& groups = self->state.groups;
+  const auto group = std::find_if(groups.begin(), groups.end(),
+                                  [&](const Group& one) { return one.variables == variables; });
+  if (group == groups.end())
+    return fault(Code::not_found, "coordinator: no group of variables is '", variables, "'");
+  try {
+    group->rounds->change_policy(policy);
+  } catch (...) {
+    return current_fault();
+  }
+  auto promise = self->make_response_promise<caf::ok_atom>();
+  group->changes.push_back(promise);
+  decide(self, options);
+  return promise;
 }
 
 }  // namespace
 
 SavingCoordinator::behavior_type coordinator(Self self, CoordinatorOptions options) {
+  const auto& a = options.aggregation;
   RoundsOptions rules;
-  rules.policy = options.aggregation.policy;
+  rules.policy = a.policy;
   rules.replicas = options.replicas;
   rules.max_steps = options.max_steps;
   rules.deterministic = options.deterministic;
-  rules.accumulate = options.aggregation.accumulate;
-  rules.clip_norm = options.aggregation.clip_norm;
+  rules.accumulate = a.accumulate;
+  rules.clip_norm = a.clip_norm;
   rules.table = options.table;
-  rules.may_leave_out = options.aggregation.leave_out_late;
-  self->state.rounds = std::make_unique<Rounds>(rules);
+  rules.may_leave_out = a.leave_out_late;
+  rules.is_group = !options.group_of_shard.empty();
+  self->state.groups.push_back({"", std::make_unique<Rounds>(rules), 0, {}, {}, {}});
+  rules.max_steps = 0;  // those who lead count
+  for (const auto& group : a.groups) {
+    rules.policy = group.policy;
+    self->state.groups.push_back({group.variables, std::make_unique<Rounds>(rules), 0, {}, {}, {}});
+  }
   self->state.replaces_lost = options.replaces_lost;
-  if (const auto& a = options.aggregation; !a.record.empty())
+  if (!a.record.empty())
     self->state.order.record(a.record + "/decisions", options.run);
   else if (!a.replay.empty())
     self->state.order.replay(a.replay + "/decisions", options.run);
@@ -363,8 +564,10 @@ SavingCoordinator::behavior_type coordinator(Self self, CoordinatorOptions optio
       [self, options](const caf::down_msg& down) { take_down(self, options, down); });
   on_tick(self, [self, options] { look_at_clock(self, options); });
   return {
-      [self](attach_atom, std::uint32_t shard, const Shard& handle, Version version,
-             std::uint64_t carried_out) { attach(self, shard, handle, version, carried_out); },
+      [self, options](attach_atom, std::uint32_t shard, const Shard& handle, Version version,
+                      std::uint64_t carried_out) {
+        attach(self, options, shard, handle, version, carried_out);
+      },
       [self](expect_atom, std::uint32_t replica, const Replica& handle) {
         watch_for_death(self, replica, handle);
       },
@@ -379,31 +582,23 @@ SavingCoordinator::behavior_type coordinator(Self self, CoordinatorOptions optio
       },
       [self, options](stop_atom) {
         self->state.replaces_lost = false;
-        self->state.rounds->give_up_lost();
+        for (auto& group : self->state.groups) group.rounds->give_up_lost();
         decide(self, options);
       },
-      [self, options](policy_atom, const std::string& policy) -> caf::result<caf::ok_atom> {
-        auto& s = self->state;
-        try {
-          s.rounds->change_policy(policy);
-        } catch (...) {
-          return current_fault();
-        }
-        auto promise = self->make_response_promise<caf::ok_atom>();
-        s.policy_promises.push_back(promise);
-        decide(self, options);
-        return promise;
+      [self, options](policy_atom, const std::string& policy) {
+        return change_policy(self, options, "", policy);
       },
-      [self](status_atom) { return self->state.rounds->status(); },
+      [self, options](policy_atom, const std::string& policy, const std::string& variables) {
+        return change_policy(self, options, variables, policy);
+      },
+      [self](status_atom) { return status_of(self->state); },
       [self](assign_atom, const DataKeeper& keeper) { self->state.keeper = keeper; },
       [self](cut_atom) -> caf::result<DataState> {
         auto promise = self->make_response_promise<DataState>();
         cut(self, [promise](DataState state) mutable { promise.deliver(std::move(state)); });
         return promise;
       },
-      [self](restore_atom, const AggregationStatus& status) {
-        self->state.rounds->restore(status);
-      },
+      [self](restore_atom, const AggregationStatus& status) { restore(self->state, status); },
   };
 }
 

@@ -19,6 +19,9 @@ namespace troupe {
 struct CoordinatorOptions {
   AggregationOptions aggregation;
   std::uint32_t shards = 1;
+  /// Of each shard, as groups_of() numbers them, when there are several: all variables of a
+  /// shard are of one group. Empty when the shards are one group.
+  std::vector<std::uint32_t> group_of_shard = {};
   /// Each replica has one shard of its own, which has all parameters: a set is whole once
   /// it is there, and all shards tell the same norm.
   bool all_reduce = false;
@@ -48,11 +51,28 @@ struct CoordinatorState {
   struct Arriving {
     std::set<std::uint32_t> shards;  ///< that have their part
     SetReport worst;                 ///< the report that complains, if there is one
+    /// Of the parameters that it was computed from, by group.
+    std::map<std::uint32_t, Version> versions;
   };
   /// What shards were told, to be told again to one that takes another's place.
   struct Decided {
     RoundDecision decision;
     std::optional<double> factor;  ///< once all norms are known
+  };
+  /// Variables that have one policy, and what is decided for them.
+  struct Group {
+    std::string variables;  ///< which; empty for those that have the run's policy
+    std::unique_ptr<Rounds> rounds;
+    std::uint64_t decisions = 0;
+    std::deque<Decided> decided;                         ///< the last ones
+    std::map<std::uint32_t, std::uint64_t> carried_out;  ///< decisions, by shard
+    /// Of those who want another policy.
+    std::vector<caf::typed_response_promise<caf::ok_atom>> changes;
+  };
+  /// A set on which some groups have decided, and others have not.
+  struct Settling {
+    SettledSet set;
+    std::size_t groups = 0;  ///< that have
   };
   struct Waited {
     std::uint64_t clock = 0;
@@ -60,7 +80,8 @@ struct CoordinatorState {
     bool named = false;
   };
 
-  std::unique_ptr<Rounds> rounds;
+  /// The first one leads: its version is the run's.
+  std::vector<Group> groups;
   EventOrder order;
   Feeder batches;
   DataKeeper keeper;
@@ -73,14 +94,13 @@ struct CoordinatorState {
   std::set<caf::actor_addr> leaving;  ///< whose shards have begun to tell so
   std::map<std::pair<std::uint32_t, std::uint64_t>, Arriving> arriving;  ///< by replica and step
   std::map<std::uint32_t, std::uint64_t> whole;  ///< the last step of which all shards had the set
-  std::uint64_t decisions = 0;
-  std::deque<Decided> decided;                         ///< the last ones
-  std::map<std::uint32_t, std::uint64_t> carried_out;  ///< decisions, by shard
-  std::map<std::uint32_t, double> norms;               ///< of the update in hand, by shard
+  std::map<std::pair<std::uint32_t, std::uint64_t>, Settling> settling;  ///< by replica and batch
+  std::map<std::uint32_t, Replica> late_joins;  ///< that wait for what becomes of the one before
+  bool keep_due = false;                        ///< what there is then
+  std::map<std::uint32_t, double> norms;        ///< of the update in hand, by shard
   bool awaits_norms = false;
   std::map<std::uint32_t, Waited> waited_for;
   std::optional<TimePoint> start_deadline;
-  std::vector<caf::typed_response_promise<caf::ok_atom>> policy_promises;
 };
 
 /// Decides for all shards what each update is made of, and tells every shard the same in
@@ -88,6 +108,12 @@ struct CoordinatorState {
 /// joined once it has joined everywhere: so all variables of an update come from the same
 /// sets, also when replicas die, and all shards go through the same versions. Replicas
 /// that compute what would be refused are told to give it up.
+///
+/// Groups of variables may have policies of their own. A set is taken into account by all groups
+/// at the same moment, once all shards have it; then each decides for its own shards. A replica
+/// goes on when all groups let it go on, and a batch is settled when all have decided on its set.
+/// What is to be kept is kept when that is so of every set. So all that is said of a set, a
+/// replica or a version holds for all groups.
 ///
 /// Decisions that not all shards have carried out are kept: a copy that takes the place of
 /// a shard is told those that it does not know. What shards and replicas say twice counts

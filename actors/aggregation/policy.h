@@ -91,6 +91,10 @@ class AggregationPolicy {
   virtual bool whole_rounds() const { return false; }
   /// Each set is an update of its own.
   virtual bool single_sets() const { return false; }
+  /// In no run is a set refused: each becomes part of an update, whatever the timing. Policies of
+  /// groups of variables must say so, and have whole rounds or single sets, because the groups of
+  /// a run must not disagree about a set.
+  virtual bool takes_every_set() const { return false; }
   /// Steps that a replica makes on parameters of its own between two updates, which are
   /// then means of parameters; 0 for gradients.
   virtual std::uint32_t local_steps() const { return 0; }

@@ -120,6 +120,12 @@ void Rounds::refuse(const GradientCommit& commit, SetFate fate, Code code, std::
   if (code == Code::ok) settle(commit, fate);
 }
 
+bool Rounds::has(std::uint32_t replica, std::uint64_t step) const {
+  return std::any_of(sets_.begin(), sets_.end(), [&](const Waiting& set) {
+    return set.commit.replica == replica && set.commit.step == step;
+  });
+}
+
 std::vector<SettledSet> Rounds::undecided(std::uint32_t replica) const {
   std::vector<SettledSet> sets;
   for (const auto& [commit, factor] : sets_)
@@ -182,6 +188,10 @@ void Rounds::refuse_stale(RoundDecision& decision) {
       continue;
     }
     const auto& commit = set.commit;
+    if (options_.is_group && !over())
+      fail(Code::failed_precondition, "policy '", policy_text_, "' has refused a set of replica ",
+           commit.replica, ", but says that it takes every one (takes_every_set), which variables ",
+           "with policies of their own rely on");
     settle(commit, SetFate::stale);
     decision.refused.push_back({commit.replica, commit.step, SetFate::stale, staleness(commit)});
     ++standings_[commit.replica].stale;
@@ -270,6 +280,11 @@ Instructions Rounds::instructions() const {
 }
 
 void Rounds::release(RoundDecision& decision) {
+  decision.next = instructions();
+  if (options_.is_group) {
+    decision.released = std::exchange(let_go_, {});
+    return;
+  }
   auto now = view();
   std::size_t at = 0;
   for (auto& [replica, m] : members_) {
@@ -281,7 +296,20 @@ void Rounds::release(RoundDecision& decision) {
     m.version = seen.version = version_;
     decision.released.push_back(replica);
   }
-  decision.next = instructions();
+}
+
+bool Rounds::may_let_go(std::uint32_t replica) const {
+  const auto found = members_.find(replica);
+  if (found == members_.end() || found->second.computing || found->second.finished) return false;
+  return over() || may_begin(replica, view());
+}
+
+void Rounds::let_go(std::uint32_t replica, bool finished) {
+  auto& m = members_.at(replica);
+  m.finished = finished;
+  m.computing = !finished;
+  m.version = version_;
+  let_go_.push_back(replica);
 }
 
 std::optional<RoundDecision> Rounds::next() {

@@ -22,6 +22,9 @@ struct RoundsOptions {
   double clip_norm = 0;        ///< largest norm of all gradients of an update together; 0: any
   bool may_leave_out = false;  ///< replicas may be left_out(), whatever the policy
   std::string table;           ///< a variable of which replicas have only some rows; empty for none
+  /// These are some of the variables, others have rounds of their own: replicas go on when
+  /// somebody says so who looks at all of them, and no set may be refused here alone.
+  bool is_group = false;
 };
 
 /// Who takes part in a run, which gradient sets are there, and what becomes of them:
@@ -65,6 +68,8 @@ class Rounds {
   /// A set that is no good.
   void refuse(const GradientCommit& commit, SetFate fate, Code code = Code::ok,
               std::string message = {});
+  /// Nothing is decided yet on that set, which all shards have.
+  bool has(std::uint32_t replica, std::uint64_t step) const;
   /// The whole sets of a replica on which nothing is decided yet.
   std::vector<SettledSet> undecided(std::uint32_t replica) const;
   /// Whom others wait for, with their clocks.
@@ -78,6 +83,16 @@ class Rounds {
   bool changes_policy() const { return next_policy_ != nullptr; }
 
   std::optional<RoundDecision> next();
+  /// What replicas are told with a decision that is made now.
+  Instructions instructions() const;
+
+  /// Of a group: the replica waits, and would be let go on by next() if this were all.
+  bool may_let_go(std::uint32_t replica) const;
+  /// It goes on with the next decision, or has been told that there is no more to do.
+  void let_go(std::uint32_t replica, bool finished);
+  /// All updates of the run have been made.
+  bool over() const { return options_.max_steps > 0 && version_ >= options_.max_steps; }
+
   /// What the decisions since the last call mean for the batches of the sets.
   std::vector<SettledSet> take_settled() { return std::exchange(settled_, {}); }
 
@@ -103,7 +118,6 @@ class Rounds {
     double factor = 1;
   };
 
-  bool over() const { return options_.max_steps > 0 && version_ >= options_.max_steps; }
   std::uint64_t staleness(const GradientCommit& commit) const;
   std::unique_ptr<AggregationPolicy> made(const std::string& policy) const;
   RoundView view() const;
@@ -113,7 +127,6 @@ class Rounds {
   void take_new_policy(RoundDecision& decision);
   void release(RoundDecision& decision);
   bool may_begin(std::uint32_t replica, const RoundView& view) const;
-  Instructions instructions() const;
 
   RoundsOptions options_;
   std::string policy_text_;
@@ -126,6 +139,7 @@ class Rounds {
   std::vector<Waiting> sets_;  ///< as they came
   std::vector<Refusal> refused_;
   std::vector<std::uint32_t> departed_;
+  std::vector<std::uint32_t> let_go_;  ///< of a group, since the last decision
   std::vector<SettledSet> settled_;
   std::map<std::uint32_t, ReplicaStanding> standings_;
   std::map<std::uint32_t, std::uint64_t> clocks_;  ///< of those that have not joined again yet

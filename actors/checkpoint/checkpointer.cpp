@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <caf/typed_event_based_actor.hpp>
+#include <charconv>
 
 #include "troupe/actors/checkpoint/checkpoint.h"
 #include "troupe/actors/checkpoint/data_file.h"
@@ -30,6 +31,9 @@ TensorRecord to_record(const SavedTensor& saved) {
   return record;
 }
 
+/// The name in a manifest's state of how many updates the variables of a group have had.
+std::string own_version_key(const std::string& group) { return "updates of " + group; }
+
 SavedCheckpoint write(CheckpointerState& state, const CheckpointerOptions& options,
                       std::vector<ShardSnapshot> snapshots, const std::optional<DataState>& data) {
   const auto written = [&](const auto& snapshot) { return snapshot.version == state.last->step; };
@@ -46,6 +50,8 @@ SavedCheckpoint write(CheckpointerState& state, const CheckpointerOptions& optio
   const auto& directory = options.writer->directory();
   std::uint64_t bytes = 0;
   for (const auto& snapshot : snapshots) {
+    if (!snapshot.group.empty())
+      manifest.state[own_version_key(snapshot.group)] = text(snapshot.own_version);
     std::vector<TensorRecord> records;
     for (const auto& saved : snapshot.tensors) {
       records.push_back(to_record(saved));
@@ -147,6 +153,19 @@ ShardSnapshot read_snapshot(const Checkpoint& checkpoint) {
     snapshot.tensors.push_back(std::move(saved));
   }
   return snapshot;
+}
+
+Version own_version(const Checkpoint& checkpoint, const std::string& group) {
+  const auto& state = checkpoint.manifest().state;
+  const auto found = state.find(own_version_key(group));
+  if (found == state.end()) return static_cast<Version>(checkpoint.step());
+  Version version = 0;
+  const auto* end = found->second.data() + found->second.size();
+  const auto [stop, error] = std::from_chars(found->second.data(), end, version);
+  if (error != std::errc() || stop != end)
+    fail(Code::data_loss, checkpoint.name(), ": the updates of '", group, "' are '", found->second,
+         "', which is no number");
+  return version;
 }
 
 }  // namespace troupe

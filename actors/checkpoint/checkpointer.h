@@ -53,4 +53,8 @@ ObservedCheckpointer::behavior_type checkpointer(
 /// restore wants them. Throws as Checkpoint::read_all().
 ShardSnapshot read_snapshot(const Checkpoint& checkpoint);
 
+/// How many updates variables with a policy of their own have had (ShardSnapshot::group); its
+/// step, if they had none. Throws data_loss.
+Version own_version(const Checkpoint& checkpoint, const std::string& group);
+
 }  // namespace troupe

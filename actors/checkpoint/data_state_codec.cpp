@@ -95,6 +95,8 @@ void pack_aggregation(const AggregationStatus& status, proto::AggregationState& 
     r.set_skipped(standing.skipped);
     r.set_late(standing.late);
   }
+  to.set_variables(status.variables);
+  for (const auto& group : status.groups) pack_aggregation(group, *to.add_groups());
 }
 
 // ---- unpacking -------------------------------------------------------------------------------
@@ -210,6 +212,8 @@ AggregationStatus unpack_aggregation(const proto::AggregationState& from) {
                                r.stale(),
                                r.skipped(),
                                r.late()});
+  status.variables = from.variables();
+  for (const auto& group : from.groups()) status.groups.push_back(unpack_aggregation(group));
   return status;
 }
 

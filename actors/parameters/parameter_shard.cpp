@@ -51,6 +51,13 @@ void log(Self self, MakeEntry make_entry) {
   for (const auto& mirror : mirrors) send_to_mirror(self, mirror, entry, number);
 }
 
+ShardSnapshot snapshot_of(const ShardState& state, const ShardOptions& options) {
+  auto snapshot = state.store->snapshot(options.index);
+  snapshot.group = options.group;
+  snapshot.own_version = snapshot.version;
+  return snapshot;
+}
+
 ShardCopy copy_of(const ShardState& state, const ShardOptions& options) {
   ShardCopy copy;
   copy.store = state.store->snapshot(options.index);
@@ -414,9 +421,16 @@ void finish(Self self, const ShardOptions& options, const SnapshotSink& sink, Ve
     ++state.updates;
     const auto every = options.snapshot_every;
     if (state.primary && sink && every > 0 && now / every != before / every)
-      say(state, [self, sink, snapshot = state.store->snapshot(options.index)] {
+      say(state, [self, sink, snapshot = snapshot_of(state, options)] {
         self->send(sink, snapshot_atom_v, snapshot);
       });
+  }
+  if (decision.keep > 0 && state.primary && sink) {
+    auto snapshot = snapshot_of(state, options);
+    snapshot.version = decision.keep;
+    say(state, [self, sink, snapshot = std::move(snapshot)] {
+      self->send(sink, snapshot_atom_v, snapshot);
+    });
   }
   if (failure)
     for (const auto& chosen : decision.members) {
@@ -723,7 +737,7 @@ Shard::behavior_type parameter_shard(Self self, ShardOptions options, SnapshotSi
       [self, options, sink](norm_atom, double factor) {
         apply_scaled(self, options, sink, factor);
       },
-      [self, options](snapshot_atom) { return self->state.store->snapshot(options.index); },
+      [self, options](snapshot_atom) { return snapshot_of(self->state, options); },
       [self, options](restore_atom, const ShardSnapshot& snapshot) {
         return answer([&] {
           restore(self, options, snapshot);

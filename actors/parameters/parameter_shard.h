@@ -25,6 +25,8 @@ struct ShardOptions {
   Schedule schedule;
   Coordinator coordinator;           ///< decides what is applied when
   std::string policy = "sync";       ///< how gradients are put together; as the coordinator's
+  std::string group = {};            ///< which variables these are, when they have a policy of
+                                     ///< their own; for snapshots
   bool look_for_nan = true;          ///< tell the coordinator of values that are not finite
   double average_decay = 0;          ///< of the moving average of weights; 0 for none
   std::uint64_t snapshot_every = 0;  ///< versions between snapshots for the sink; 0 for none

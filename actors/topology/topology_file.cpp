@@ -7,14 +7,14 @@
 #include <set>
 
 #include "troupe/actors/aggregation/compression.h"
-#include "troupe/actors/aggregation/policy_catalog.h"
-#include "troupe/actors/aggregation/rounds.h"
 #include "troupe/actors/allreduce/reduction.h"
 #include "troupe/actors/ensemble/combiner.h"
+#include "troupe/actors/pipeline/option_map.h"
 #include "troupe/actors/pipeline/pipeline_file.h"
 #include "troupe/actors/pipeline/pipeline_of.h"
 #include "troupe/actors/topology/file_words.h"
 #include "troupe/actors/topology/model_file.h"
+#include "troupe/actors/training/policy_check.h"
 #include "troupe/messages/proto/topology.pb.h"
 #include "troupe/ops/autocast.h"
 
@@ -158,14 +158,11 @@ class FileReader {
     o.deterministic = file_->deterministic();
     if (!file_->precision().empty())
       field(file_, "precision", [&] {
-        o.precision = parse_dtype(file_->precision());
-        const AutocastScope known(o.precision);
+        const auto precision = parse_dtype(file_->precision());
+        const AutocastScope known(precision);
+        o.precision = precision;
       });
-    if (file_->has_loss_scale())
-      field(file_, "loss_scale", [&] {
-        o.loss_scale.initial = file_->loss_scale();
-        LossScale{o.loss_scale};
-      });
+    if (file_->has_loss_scale()) o.loss_scale.initial = file_->loss_scale();
     if (!file_->placement().empty())
       field(file_, "placement",
             [&] { o.placement = parse_variable_placement(file_->placement()); });
@@ -259,14 +256,38 @@ class FileReader {
     if (to.leave_out_late && o.deterministic)
       refuse(a.place("leave_out_late"),
              "which replicas are late depends on timing: leave_out_late cannot be deterministic");
-    field(a, "policy", [&] {
-      RoundsOptions rounds;
-      rounds.policy = to.policy;
-      rounds.replicas = static_cast<std::size_t>(o.replicas);
-      rounds.deterministic = o.deterministic;
-      rounds.accumulate = to.accumulate;
-      Rounds{rounds};
-    });
+    for (int i = 0; i < a->group_size(); ++i) {
+      const auto group = a.inside("group", a->group(i), i);
+      if (group->variables().empty() || group->policy().empty())
+        return refuse(group.place(), "a group has variables and a policy: group { variables: ",
+                      "\"embedding/*\" policy: \"async\" }");
+      to.groups.push_back({group->variables(), group->policy()});
+    }
+    for (const auto& [option, group, error] : policy_problems(o, to.policy))
+      problems_.add(error.code(), text(place_of(a, option, group), ": ", error.what()));
+  }
+
+  /// Of an option by the name that programs call it.
+  std::string place_of(const Located<proto::Aggregation>& a, const std::string& option,
+                       int group) const {
+    constexpr std::string_view kInside = "aggregation.";
+    if (group >= 0) return a.place("group", group);
+    return option.starts_with(kInside) ? a.place(option.c_str() + kInside.size())
+                                       : file_.place(option.c_str());
+  }
+
+  /// Complains about groups that do not fit the variables of a model.
+  void expect_groups_fit(const TrainingOptions& o, const ModelFunction& function) {
+    const auto& groups = o.aggregation.groups;
+    if (groups.empty() || !function) return;
+    const auto a = file_.inside("aggregation", file_->aggregation());
+    std::vector<std::string> names;
+    for (const auto& variable : function(true).graph->variables()) names.push_back(variable.name());
+    std::vector<PolicyGroup> before;
+    for (int i = 0; i < static_cast<int>(groups.size()); ++i) {
+      before.push_back(groups[static_cast<std::size_t>(i)]);
+      if (!problems_.attempt(a.place("group", i), [&] { (void)groups_of(names, before); })) return;
+    }
   }
 
   void read_restarts(RestartOptions& to) {
@@ -361,8 +382,9 @@ class FileReader {
     const auto located = file_.inside("model", file_->model());
     const auto model = read_model(located, directory_, problems_);
     if (file_->has_stages()) return read_stages(made, model, data);
-    if (model)
-      made.model = fitted(located.place(), *model, data, made.options.evaluation.data.has_value());
+    if (!model) return;
+    made.model = fitted(located.place(), *model, data, made.options.evaluation.data.has_value());
+    expect_groups_fit(made.options, made.model);
   }
 
   // ---- stages --------------------------------------------------------------------------------
@@ -543,6 +565,7 @@ class FileReader {
       refuse(located.place(), "combiner 'probability' takes logits, but the predictions of '",
              to.name, "' are probabilities: write predictions: \"logits\", or combiner: \"mean\"");
     to.model = fitted(located.place(), *model, data, o.evaluation.data.has_value());
+    expect_groups_fit(o, to.model);
     ensemble.members.push_back(std::move(to));
   }
 

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "troupe/actors/aggregation/policy_catalog.h"
+#include "troupe/actors/parameters/group_placement.h"
 #include "troupe/actors/stages/stage_program.h"
 #include "troupe/actors/topology/graph_work.h"
 #include "troupe/actors/training/fragments.h"
@@ -100,8 +101,34 @@ std::size_t slots_of(const OptimizerConfig& optimizer) {
   return Optimizer(optimizer).slot_names().size();
 }
 
+/// The policy of each shard, by its name; those of groups of variables have one of their own.
+using Policies = std::map<std::string, std::string>;
+
+/// place_all() where groups of variables have shards of their own.
+void place_all_groups(Plan& plan, const std::vector<Variable>& variables, const TrainingOptions& o,
+                      Policies& policies) {
+  const auto& groups = o.aggregation.groups;
+  std::vector<std::string> names;
+  for (const auto& variable : variables) names.push_back(variable.name());
+  const auto placed = place_groups(variables, groups_of(names, groups),
+                                   static_cast<std::uint32_t>(o.shards), o.placement, 0);
+  for (const auto& rows : placed.rows) {
+    const auto& variable = variables[rows.variable];
+    const auto group = placed.group_of_shard[rows.shard];
+    const auto home = text("shard ", rows.shard);
+    policies[home] = group == 0 ? o.aggregation.policy : groups[group - 1].policy;
+    plan.variables.push_back({variable.name(), variable.spec(), bytes_of(variable.spec()),
+                              variable.trainable(), home,
+                              text(group == 0 ? "it has no policy of its own"
+                                              : "it is one of " + groups[group - 1].variables,
+                                   ": ", policies[home])});
+  }
+}
+
 /// Where the variables of a training live, as Training places them, and why.
-void place_all(Plan& plan, const std::vector<Variable>& variables, const TrainingOptions& o) {
+void place_all(Plan& plan, const std::vector<Variable>& variables, const TrainingOptions& o,
+               Policies& policies) {
+  if (!o.aggregation.groups.empty()) return place_all_groups(plan, variables, o, policies);
   const auto shards = static_cast<std::uint32_t>(o.shards);
   const auto shard_of = place_variables(variables, shards, o.placement);
   const auto in_turn = place_variables(variables, shards, VariablePlacement::round_robin);
@@ -199,7 +226,8 @@ Plan plan_training(const std::string& title, const ModelFunction& function, cons
       split ? (data.rows() + o.replicas - 1) / o.replicas : data.rows();  // of a replica's step
   const auto model = function(true);
   const auto variables = model.graph->variables();
-  place_all(plan, variables, o);
+  Policies policies;
+  place_all(plan, variables, o, policies);
   const auto work = work_of_step(model, o.gradient_norm, rows, o.threads);
 
   const auto queue = add_data(plan, data, o.replicas);
@@ -237,17 +265,20 @@ Plan plan_training(const std::string& title, const ModelFunction& function, cons
   for (const auto& [home, bytes] : all) {
     const auto count = std::count_if(plan.variables.begin(), plan.variables.end(),
                                      [&, name = home](const auto& v) { return v.home == name; });
-    plan.actors.push_back(
-        {home, home, "parameters", 1,
-         text(count, count == 1 ? " variable, " : " variables, ", bytes, " bytes"),
-         bytes + slots * trained[home], "values and slots of the optimizer", 0});
+    plan.actors.push_back({home, home, "parameters", 1,
+                           text(count, count == 1 ? " variable, " : " variables, ", bytes, " bytes",
+                                policies.empty() ? "" : ", " + policies[home]),
+                           bytes + slots * trained[home], "values and slots of the optimizer", 0});
     plan.flows.push_back({home, "replica", "parameters", bytes, rounds});
     plan.flows.push_back({"replica", home, "gradients", trained[home], rounds});
     updated +=
         static_cast<double>((2 + slots + static_cast<std::size_t>(o.replicas)) * trained[home]);
   }
+  std::string of_groups;
+  for (const auto& group : o.aggregation.groups)
+    of_groups += text("; for ", group.variables, " by ", group.policy);
   plan.actors.push_back({"coordinator", "coordinator", "parameters", 1,
-                         text("decides by ", o.aggregation.policy), 0, "", 0});
+                         text("decides by ", o.aggregation.policy, of_groups), 0, "", 0});
   for (const auto& [home, bytes] : all)
     plan.flows.push_back({home, "coordinator", "which sets are there", std::nullopt, rounds});
   if (o.evaluation.data) {

@@ -278,6 +278,20 @@ void save_with_data(Self self, const OptionsPtr& options, std::vector<ShardSnaps
 
 using Snapshots = std::shared_ptr<std::vector<ShardSnapshot>>;
 
+/// Whether they are of one moment: those with the run's policy then have the same version, which
+/// is that of the others, too.
+bool agree(std::vector<ShardSnapshot>& snapshots) {
+  const auto leads = [](const ShardSnapshot& snapshot) { return snapshot.group.empty(); };
+  const auto first = std::find_if(snapshots.begin(), snapshots.end(), leads);
+  if (first == snapshots.end()) return false;
+  const auto version = first->version;
+  for (auto& snapshot : snapshots) {
+    if (leads(snapshot) && snapshot.version != version) return false;
+    snapshot.version = version;
+  }
+  return true;
+}
+
 /// Saves when all shards have said what they have. One that died is asked where its copy is.
 void take_snapshot(Self self, const OptionsPtr& options, std::uint32_t index, const Shard& shard,
                    const Snapshots& snapshots) {
@@ -290,9 +304,8 @@ void take_snapshot(Self self, const OptionsPtr& options, std::uint32_t index, co
           [self, options, snapshots](ShardSnapshot& snapshot) {
             snapshots->push_back(std::move(snapshot));
             if (snapshots->size() < options->shards.size()) return;
-            // Only when the coordinator died in the middle of a decision.
-            for (const auto& one : *snapshots)
-              if (one.version != snapshots->front().version) return end(self, options);
+            // They do not only when the coordinator died in the middle of a decision.
+            if (!agree(*snapshots)) return end(self, options);
             save_with_data(self, options, std::move(*snapshots));
           },
           [=](caf::error& error) {

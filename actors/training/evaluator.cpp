@@ -192,7 +192,8 @@ void take_pulled(EvaluatorState& s, const EvaluatorOptions& options) {
   std::vector<std::vector<Piece>> rows(s.wanted.size());
   for (auto& [shard, pulled] : s.pulled) {
     const auto& p = pulled.parameters;
-    s.result.version = std::min(s.result.version, p.version);
+    if (options.leading == 0 || shard < options.leading)
+      s.result.version = std::min(s.result.version, p.version);
     for (std::size_t i = 0; i < p.names.size(); ++i) {
       const auto found = std::find(variables.begin(), variables.end(), p.names[i]);
       const auto first = p.ranges.empty() ? 0 : p.ranges[i].first;

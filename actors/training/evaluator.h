@@ -25,7 +25,8 @@ struct EvaluatorOptions {
   std::int64_t batch = 1000;  ///< rows per run
   Device device;
   std::vector<Shard> shards;
-  ShardKeeper keeper;  ///< says which copies take the place of shards that die; may be none
+  std::size_t leading = 0;  ///< so many of them, the first ones, have the run's version; 0: all
+  ShardKeeper keeper;       ///< says which copies take the place of shards that die; may be none
   bool keeps_variables = false;  ///< of the last evaluation
   bool averages = false;         ///< the moving averages of the variables instead of their values
   /// The most bytes that the evaluation set may take in memory.

@@ -68,21 +68,24 @@ void PublisherState::publish() {
   failure_.reset();
   weights_ = {};
   weights_.version = kNoVersion;
-  for (const auto& shard : options_.shards) pull(shard);
+  for (std::size_t shard = 0; shard < options_.shards.size(); ++shard) pull(shard);
 }
 
-void PublisherState::pull(const Shard& shard) {
+void PublisherState::pull(std::size_t index) {
+  const auto& shard = options_.shards[index];
+  const bool leads = options_.leading == 0 || index < options_.leading;
   const auto failed = [this](caf::error& error) { give_up(to_error(error)); };
   if (options_.averages)
     self_->request(shard, caf::infinite, snapshot_atom_v)
-        .then([this](const ShardSnapshot& snapshot) { take(averages_of(snapshot)); }, failed);
+        .then([this, leads](const ShardSnapshot& snapshot) { take(averages_of(snapshot), leads); },
+              failed);
   else
     self_->request(shard, caf::infinite, pull_atom_v, kNoVersion)
-        .then([this](Parameters& part) { take(std::move(part)); }, failed);
+        .then([this, leads](Parameters& part) { take(std::move(part), leads); }, failed);
 }
 
-void PublisherState::take(Parameters part) {
-  weights_.version = std::min(weights_.version, part.version);
+void PublisherState::take(Parameters part, bool leads) {
+  if (leads) weights_.version = std::min(weights_.version, part.version);
   std::move(part.names.begin(), part.names.end(), std::back_inserter(weights_.names));
   std::move(part.values.begin(), part.values.end(), std::back_inserter(weights_.values));
   if (--missing_ > 0) return;

@@ -26,6 +26,7 @@ struct PublishOptions {
 struct PublisherOptions {
   PublishOptions publish;
   std::vector<Shard> shards;
+  std::size_t leading = 0;    ///< so many of them, the first ones, have the run's version; 0: all
   bool averages = false;      ///< the moving averages of the variables instead of their values
   SummaryWriter summaries;    ///< is told everything that it is told; may be none
   TrainingListener listener;  ///< for the events
@@ -50,8 +51,8 @@ class PublisherState {
 
  private:
   void publish();
-  void pull(const Shard& shard);
-  void take(Parameters part);
+  void pull(std::size_t shard);
+  void take(Parameters part, bool leads);
   void give_up(const Error& error);
   void done();
 

@@ -61,7 +61,8 @@ void abort_unless_replaced(Self self, const OptionsPtr& options, const caf::erro
   if (!lost || !options->keeper) abort(self, options, error);
 }
 
-void take_answer(ReplicaState& s, std::size_t shard, ApplyResult& answer) {
+void take_answer(ReplicaState& s, const ReplicaOptions& options, std::size_t shard,
+                 ApplyResult& answer) {
   auto& parameters = answer.parameters;
   s.versions[shard] = parameters.version;
   const auto& feeds = s.feed_of[shard];
@@ -76,8 +77,9 @@ void take_answer(ReplicaState& s, std::size_t shard, ApplyResult& answer) {
   for (auto& slot : parameters.slots) s.slots.push_back(std::move(slot));
   s.instructions = answer.next;
   s.result.fate = answer.fate;
-  s.result.learning_rate = answer.learning_rate;
   s.result.staleness = std::max(s.result.staleness, answer.staleness);
+  if (options.leading > 0 && shard >= options.leading) return;
+  s.result.learning_rate = answer.learning_rate;
   s.result.step = answer.step;
 }
 
@@ -212,7 +214,7 @@ void commit_to(Self self, const OptionsPtr& options, std::size_t shard) {
             if (s.shards[shard].handle != asked || !s.shards[shard].commits) return;
             s.shards[shard].commits = false;
             s.shards[shard].sent.clear();
-            take_answer(s, shard, answer);
+            take_answer(s, *options, shard, answer);
             if (--s.commits == 0 && s.running) end_set(self, options);
           },
           [self, options](caf::error& error) { abort_unless_replaced(self, options, error); });
@@ -608,7 +610,7 @@ void join(Self self, const OptionsPtr& options, std::size_t shard) {
             if (s.shards[shard].handle != asked || !s.shards[shard].joins) return;
             s.shards[shard].joins = false;
             meet_shard(s, *options, shard, answer.parameters);
-            take_answer(s, shard, answer);
+            take_answer(s, *options, shard, answer);
             if (--s.missing_parameters > 0) return;
             join_pieces(s, *options);
             try {

@@ -25,7 +25,8 @@ struct ReplicaOptions {
   BatchSource batches;
   Device device;
   std::vector<Shard> shards;
-  ShardKeeper keeper;  ///< says which copies take the place of shards that die; may be none
+  std::size_t leading = 0;  ///< so many of them, the first ones, have the run's version; 0: all
+  ShardKeeper keeper;       ///< says which copies take the place of shards that die; may be none
   TrainingListener listener;
   std::uint64_t seed = 0;    ///< of dropout and the like: mixed with the number of the batch
   std::size_t prefetch = 1;  ///< batches that are here before they are needed

@@ -11,13 +11,13 @@
 #include "troupe/actors/aggregation/compression.h"
 #include "troupe/actors/aggregation/coordinator.h"
 #include "troupe/actors/aggregation/policy_catalog.h"
-#include "troupe/actors/aggregation/rounds.h"
 #include "troupe/actors/allreduce/reducer.h"
 #include "troupe/actors/checkpoint/checkpoint.h"
 #include "troupe/actors/checkpoint/checkpoint_directory.h"
 #include "troupe/actors/checkpoint/checkpointer.h"
 #include "troupe/actors/checkpoint/data_file.h"
 #include "troupe/actors/explain/observer.h"
+#include "troupe/actors/parameters/group_placement.h"
 #include "troupe/actors/parameters/parameter_shard.h"
 #include "troupe/actors/parameters/shard_keeper.h"
 #include "troupe/actors/topology/troupe.h"
@@ -25,6 +25,7 @@
 #include "troupe/actors/training/evaluator.h"
 #include "troupe/actors/training/feeder.h"
 #include "troupe/actors/training/fragments.h"
+#include "troupe/actors/training/policy_check.h"
 #include "troupe/actors/training/publisher.h"
 #include "troupe/actors/training/replica.h"
 #include "troupe/actors/training/shard_threads.h"
@@ -91,56 +92,13 @@ void check(const TrainingOptions& o) {
     fail(Code::invalid_argument, "publish.every needs publish.to: who gets the weights");
 }
 
-bool all_reduces(const TrainingOptions& o) { return o.aggregation.all_reduce != "none"; }
-
 /// Whether another run goes the way of this one, or this one that of another.
 bool follows_a_recording(const TrainingOptions& o) {
   return !o.aggregation.record.empty() || !o.aggregation.replay.empty();
 }
 
-bool is_synchronous(const std::string& policy) {
-  return policy == "sync" || policy.rfind("sync:", 0) == 0;
-}
-
-/// Complains about what does not go with the way in which gradients travel.
-void check_exchange(const TrainingOptions& o, const std::string& policy) {
-  const auto compression = GradientCompression::parse(o.aggregation.compression);
-  const auto local = make_policy(policy)->local_steps() > 0;
-  if (local && compression.kind != CompressionKind::none)
-    fail(Code::invalid_argument, "policy '", policy,
-         "' pushes weights, not gradients: aggregation.compression must be none");
-  if (o.precision != DType::float32 && o.precision != DType::bfloat16 &&
-      o.precision != DType::float16)
-    fail(Code::invalid_argument, "precision must be float32, bfloat16 or float16, but is ",
-         o.precision);
-  LossScale{o.loss_scale};
-  if (local && o.precision == DType::float16)
-    fail(Code::invalid_argument, "policy '", policy,
-         "' makes updates where nobody looks at the loss scale: choose precision bfloat16");
-  if (!all_reduces(o)) return;
-  parse_all_reduce(o.aggregation.all_reduce);
-  if (!is_synchronous(policy))
-    fail(Code::invalid_argument,
-         "an all-reduce adds up the gradients of all replicas, as policy "
-         "sync does: policy '",
-         policy, "' needs shards (aggregation.all_reduce = none)");
-  if (o.shards > 1 || o.backup_shards > 0 || o.max_shard_bytes > 0)
-    fail(Code::invalid_argument,
-         "with aggregation.all_reduce every replica has all variables: "
-         "shards must be 1, and backup_shards and max_shard_bytes 0");
-}
-
-/// Complains about a policy that the run cannot have.
-void check_policy(const TrainingOptions& o, const std::string& policy,
-                  const std::vector<std::string>& tables) {
-  RoundsOptions rounds;
-  rounds.policy = policy;
-  rounds.replicas = static_cast<std::size_t>(o.replicas);
-  rounds.deterministic = o.deterministic;
-  rounds.accumulate = o.aggregation.accumulate;
-  if (!tables.empty()) rounds.table = tables[0];
-  Rounds{rounds};
-  check_exchange(o, policy);
+std::string first_of(const std::vector<std::string>& tables) {
+  return tables.empty() ? std::string() : tables.front();
 }
 
 Model built(const ModelFunction& model, bool training, DType precision) {
@@ -192,16 +150,26 @@ std::optional<double> uniform_start(const Variable& variable) {
   return std::nullopt;
 }
 
-/// What each shard begins with; adds up the bytes of all variables.
-std::vector<std::vector<ShardVariable>> place_initial_values(const std::vector<Variable>& variables,
-                                                             const TrainingOptions& o,
-                                                             const std::vector<std::string>& tables,
-                                                             std::uint64_t& bytes) {
-  const auto shards = static_cast<std::uint32_t>(o.shards);
-  std::vector<std::vector<ShardVariable>> of_shards(shards);
+/// What a shard begins with.
+struct PlacedShard {
+  std::uint32_t group = 0;  ///< as groups_of() numbers them
+  std::vector<ShardVariable> variables;
+};
+
+/// Of all shards that have variables: one without would have no version to speak of. Adds up the
+/// bytes of all variables.
+std::vector<PlacedShard> place_initial_values(const std::vector<Variable>& variables,
+                                              const std::vector<std::uint32_t>& groups,
+                                              const TrainingOptions& o,
+                                              const std::vector<std::string>& tables,
+                                              std::uint64_t& bytes) {
+  const auto rows = place_groups(variables, groups, static_cast<std::uint32_t>(o.shards),
+                                 o.placement, o.max_shard_bytes);
+  std::vector<PlacedShard> of_shards;
+  for (const auto group : rows.group_of_shard) of_shards.push_back({group, {}});
   Tensor whole;
   std::optional<std::size_t> evaluated;  // `whole` is its value
-  for (const auto& part : place_rows(variables, shards, o.placement, o.max_shard_bytes)) {
+  for (const auto& part : rows.rows) {
     const auto& variable = variables[part.variable];
     const auto& spec = variable.spec();
     auto shape = spec.shape;
@@ -219,15 +187,16 @@ std::vector<std::vector<ShardVariable>> place_initial_values(const std::vector<V
     } else {
       if (evaluated != part.variable) whole = initial_value(variable, o.seed);
       evaluated = part.variable;
-      const auto rows =
+      const auto values =
           part.whole ? whole : whole.slice(part.first_row, part.first_row + part.rows);
       if (table)
-        placed.table.emplace(rows);
+        placed.table.emplace(values);
       else
-        placed.initial = part.whole ? rows : rows.clone();
+        placed.initial = part.whole ? values : values.clone();
     }
-    of_shards[part.shard].push_back(std::move(placed));
+    of_shards[part.shard].variables.push_back(std::move(placed));
   }
+  std::erase_if(of_shards, [](const auto& shard) { return shard.variables.empty(); });
   return of_shards;
 }
 
@@ -241,6 +210,8 @@ struct Training::Plan {
   std::vector<std::string> tables;
   std::vector<std::vector<ShardVariable>> shards;  ///< until they are spawned
   std::size_t shard_count = 0;
+  std::vector<std::uint32_t> group_of_shard;  ///< when there are several
+  std::size_t leading = 0;  ///< so many shards have the run's policy, the first ones; 0: all
   std::uint64_t parameter_bytes = 0;
 };
 
@@ -260,7 +231,7 @@ Training::Training(const ModelFunction& model, Batches data, TrainingOptions opt
       data_(std::move(data)),
       plan_(std::make_unique<Plan>()) {
   check(options_);
-  check_policy(options_, options_.aggregation.policy, {});
+  expect_policy_fits(options_, options_.aggregation.policy);
   const auto& a = options_.aggregation;
   if (!a.record.empty() && !a.replay.empty())
     fail(Code::invalid_argument, "a run is recorded or replayed, not both");
@@ -275,9 +246,13 @@ Training::Training(const ModelFunction& model, Batches data, TrainingOptions opt
     plan_->tables = table_variables(plan_->model, options_.tables);
   const auto variables = plan_->model.graph->variables();
   for (const auto& variable : variables) plan_->variable_names.push_back(variable.name());
-  plan_->shards = place_initial_values(variables, options_, plan_->tables, plan_->parameter_bytes);
-  // A shard without variables would have no version to speak of.
-  std::erase_if(plan_->shards, [](const auto& shard) { return shard.empty(); });
+  for (auto& shard : place_initial_values(variables, groups_of(plan_->variable_names, a.groups),
+                                          options_, plan_->tables, plan_->parameter_bytes)) {
+    plan_->shards.push_back(std::move(shard.variables));
+    if (a.groups.empty()) continue;
+    plan_->group_of_shard.push_back(shard.group);
+    plan_->leading += shard.group == 0 ? 1 : 0;
+  }
   plan_->shard_count = plan_->shards.size();
   const bool scale_loss = options_.precision == DType::float16;
   if (scale_loss && options_.aggregation.not_finite == NotFinite::fail)
@@ -311,7 +286,7 @@ std::uint64_t Training::memory_bound() const {
 }
 
 void Training::change_policy(const std::string& policy) {
-  check_policy(options_, policy, plan_->tables);
+  expect_policy_fits(options_, policy, first_of(plan_->tables));
   const std::lock_guard guard(mutex_);
   if (coordinator_ && follows_a_recording(options_))
     fail(Code::failed_precondition, "a run that is recorded or replayed keeps its policy");
@@ -321,20 +296,48 @@ void Training::change_policy(const std::string& policy) {
     options_.aggregation.policy = policy;
 }
 
+void Training::change_policy(const std::string& policy, const std::string& variables) {
+  auto changed = options_;
+  auto& groups = changed.aggregation.groups;
+  const auto group = std::find_if(groups.begin(), groups.end(),
+                                  [&](const auto& one) { return one.variables == variables; });
+  if (group == groups.end()) {
+    std::string names;
+    for (const auto& one : groups) names += text(names.empty() ? "" : "; ", one.variables);
+    fail(Code::not_found, "no variables have a policy of their own by '", variables, "'",
+         names.empty() ? "" : "; there are: " + names);
+  }
+  group->policy = policy;
+  expect_policy_fits(changed, changed.aggregation.policy, first_of(plan_->tables));
+  const std::lock_guard guard(mutex_);
+  if (coordinator_)
+    caf::anon_send(caf::actor_cast<SavingCoordinator>(coordinator_), policy_atom_v, policy,
+                   variables);
+  else
+    options_.aggregation.groups = groups;
+}
+
 std::string Training::describe() const {
   const auto budget = options_.threads.resolved();
   const auto& o = options_;
   std::ostringstream out;
   out << data_.describe() << '\n'
       << "  -> " << o.replicas << (o.replicas == 1 ? " replica" : " replicas")
-      << (o.replicas == 1 ? "" : ", " + o.aggregation.policy)
+      << (o.replicas == 1 && o.aggregation.groups.empty() ? "" : ", " + o.aggregation.policy)
       << (o.deterministic ? ", deterministic" : "") << " <-> " << plan_->shard_count
       << (plan_->shard_count == 1 ? " shard" : " shards") << " with "
       << plan_->variable_names.size() << " variables"
       << (plan_->tables.empty() ? "" : text(" (", plan_->tables.size(), " by rows)")) << ", "
       << in_mebibytes(static_cast<double>(plan_->parameter_bytes)) << ", " << o.optimizer
-      << ", learning rate " << o.learning_rate << '\n'
-      << describe_devices(*plan_->fragment.spec.graph, o.devices) << "threads: " << budget.inter_op
+      << ", learning rate " << o.learning_rate << '\n';
+  for (std::size_t i = 0; i < o.aggregation.groups.size(); ++i) {
+    const auto& group = o.aggregation.groups[i];
+    const auto shards =
+        std::count(plan_->group_of_shard.begin(), plan_->group_of_shard.end(), i + 1);
+    out << "     " << group.variables << ": " << group.policy << ", in " << shards
+        << (shards == 1 ? " shard" : " shards") << " of their own\n";
+  }
+  out << describe_devices(*plan_->fragment.spec.graph, o.devices) << "threads: " << budget.inter_op
       << " for actors (inter_op), " << budget.intra_op
       << " inside an op (intra_op); data in flight take at most "
       << in_mebibytes(static_cast<double>(memory_bound()));
@@ -354,6 +357,12 @@ struct Casting {
   const TrainingOptions& options;
 };
 
+std::string groups_text(const std::vector<PolicyGroup>& groups) {
+  std::string words;
+  for (const auto& group : groups) words += text(", ", group.variables, ": ", group.policy);
+  return words;
+}
+
 /// What has to be the same for a run to go as another one went; one line.
 std::string which_run(Casting c, const Batches& data, const std::string& model, std::int64_t from) {
   const auto& o = c.options;
@@ -361,19 +370,21 @@ std::string which_run(Casting c, const Batches& data, const std::string& model, 
   auto words =
       text("policy ", a.policy, ", ", o.replicas, " replicas, ", o.shards, " shards, accumulate ",
            a.accumulate, ", clip_norm ", a.clip_norm, ", compression ", a.compression,
-           ", all_reduce ", a.all_reduce, ", ", o.optimizer, ", learning rate ", o.learning_rate,
-           ", seed ", o.seed, ", ", model, ", precision ", o.precision, ", from step ", from,
+           ", all_reduce ", a.all_reduce, groups_text(a.groups), ", ", o.optimizer,
+           ", learning rate ", o.learning_rate, ", seed ", o.seed, ", ", model, ", precision ",
+           o.precision, ", from step ", from,
            ", max_steps ", o.max_steps, ", batches of ", data.rows(), ", ", data.describe());
   std::replace(words.begin(), words.end(), '\n', ' ');
   return words;
 }
 
 SavingCoordinator spawn_coordinator(Casting c, std::size_t shards,
-                                    const std::vector<std::string>& tables,
-                                    const TrainingListener& listener, const std::string& run,
-                                    const DataSink& sink) {
+                                    const std::vector<std::uint32_t>& group_of_shard,
+                                    const std::string& table, const TrainingListener& listener,
+                                    const std::string& run, const DataSink& sink) {
   CoordinatorOptions o;
-  if (!tables.empty()) o.table = tables[0];
+  o.table = table;
+  o.group_of_shard = group_of_shard;
   o.aggregation = c.options.aggregation;
   o.all_reduce = all_reduces(c.options);
   o.shards = static_cast<std::uint32_t>(shards);
@@ -405,7 +416,8 @@ std::vector<Reducer> spawn_reducers(Casting c) {
 }
 
 std::vector<ShardKeeperOptions::Kept> spawn_shards(
-    Casting c, std::vector<std::vector<ShardVariable>> variables, const Coordinator& coordinator,
+    Casting c, std::vector<std::vector<ShardVariable>> variables,
+    const std::vector<std::uint32_t>& group_of_shard, const Coordinator& coordinator,
     const SnapshotSink& sink, const std::vector<StreamedPart>& parts) {
   std::vector<ShardKeeperOptions::Kept> shards;
   std::vector<Reducer> reducers;
@@ -413,6 +425,7 @@ std::vector<ShardKeeperOptions::Kept> spawn_shards(
     reducers = spawn_reducers(c);
     variables.resize(reducers.size(), variables.at(0));
   }
+  const auto& a = c.options.aggregation;
   const auto threads = shard_threads(variables, c.options.threads);
   for (std::size_t i = 0; i < variables.size(); ++i) {
     ShardOptions o;
@@ -421,10 +434,15 @@ std::vector<ShardKeeperOptions::Kept> spawn_shards(
     o.optimizer = c.options.optimizer;
     o.schedule = c.options.learning_rate;
     o.coordinator = coordinator;
-    o.policy = c.options.aggregation.policy;
-    o.look_for_nan = c.options.aggregation.not_finite != NotFinite::ignore;
+    o.policy = a.policy;
+    if (const auto group = group_of_shard.empty() ? 0 : group_of_shard[i]; group > 0) {
+      o.group = a.groups[group - 1].variables;
+      o.policy = a.groups[group - 1].policy;
+    }
+    o.look_for_nan = a.not_finite != NotFinite::ignore;
     o.average_decay = c.options.average_decay;
-    o.snapshot_every = c.options.checkpoints.every;
+    // With groups the coordinator says when.
+    if (a.groups.empty()) o.snapshot_every = c.options.checkpoints.every;
     o.threads = threads;
     if (!reducers.empty()) {
       o.reducer = reducers[i];
@@ -452,7 +470,9 @@ ShardKeeper spawn_keeper(Casting c, std::vector<ShardKeeperOptions::Kept> shards
 }
 
 /// Puts a checkpoint into the shards; returns its step.
-std::uint64_t restore(Casting c, const std::vector<Shard>& shards, const Checkpoint& checkpoint) {
+std::uint64_t restore(Casting c, const std::vector<Shard>& shards,
+                      const std::vector<std::uint32_t>& group_of_shard,
+                      const Checkpoint& checkpoint) {
   const auto& state = checkpoint.manifest().state;
   for (const auto& [key, value] : c.options.labels) {
     const auto found = state.find(key);
@@ -460,9 +480,14 @@ std::uint64_t restore(Casting c, const std::vector<Shard>& shards, const Checkpo
       fail(Code::failed_precondition, checkpoint.name(), " belongs to another run: its ", key,
            " is '", found->second, "', not '", value, "'");
   }
-  const auto snapshot = read_snapshot(checkpoint);
-  for (const auto& shard : shards)
-    c.troupe.ask<caf::ok_atom>(shard, kPatienceAtStart, restore_atom_v, snapshot);
+  auto snapshot = read_snapshot(checkpoint);
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    const auto group = group_of_shard.empty() ? 0 : group_of_shard[i];
+    snapshot.version =
+        group == 0 ? static_cast<Version>(checkpoint.step())
+                   : own_version(checkpoint, c.options.aggregation.groups[group - 1].variables);
+    c.troupe.ask<caf::ok_atom>(shards[i], kPatienceAtStart, restore_atom_v, snapshot);
+  }
   return static_cast<std::uint64_t>(checkpoint.step());
 }
 
@@ -643,19 +668,20 @@ TrainingOutcome Training::run() {
   }
   lock.lock();
   const auto attached = all_reduces(o) ? static_cast<std::size_t>(o.replicas) : plan_->shard_count;
-  const auto saving = spawn_coordinator(casting, attached, plan_->tables, listener, which,
-                                        with_data ? caf::actor_cast<DataSink>(writer) : DataSink());
+  const auto saving =
+      spawn_coordinator(casting, attached, plan_->group_of_shard, first_of(plan_->tables), listener,
+                        which, with_data ? caf::actor_cast<DataSink>(writer) : DataSink());
   coordinator_ = saving;
   const auto whole_rounds =
       make_policy(o.aggregation.policy)->whole_rounds() && !o.aggregation.leave_out_late;
   const auto sink = writer ? caf::actor_cast<SnapshotSink>(writer) : SnapshotSink();
   // Values that the plan still held would have to be copied by the first update.
-  auto kept = spawn_shards(casting, std::exchange(plan_->shards, {}), coordinator_, sink,
-                           plan_->fragment.parts);
+  auto kept = spawn_shards(casting, std::exchange(plan_->shards, {}), plan_->group_of_shard,
+                           coordinator_, sink, plan_->fragment.parts);
   std::vector<Shard> shards;
   for (const auto& one : kept) shards.push_back(one.shard);
   lock.unlock();
-  if (begin) c.first_step = restore(casting, shards, *begin);
+  if (begin) c.first_step = restore(casting, shards, plan_->group_of_shard, *begin);
   const auto keeper = spawn_keeper(casting, std::move(kept), sink, listener);
 
   const auto seed = data_before ? data_before->seed : mix(o.seed ^ mix(c.first_step));
@@ -692,6 +718,7 @@ TrainingOutcome Training::run() {
   r.fragment = plan_->fragment;
   r.batches = batches;
   r.shards = shards;
+  r.leading = plan_->leading;
   r.keeper = keeper;
   r.compression = GradientCompression::parse(o.aggregation.compression);
   r.loss_scale = o.loss_scale;
@@ -722,6 +749,7 @@ TrainingOutcome Training::run() {
     e.batch = o.evaluation.data->rows();
     e.device = devices.of_replica(0, *e.fragment.spec.graph);
     e.shards = shards;
+    e.leading = plan_->leading;
     e.keeper = keeper;
     e.averages = o.average_decay > 0;
     e.keeps_variables = writer && o.checkpoints.keep_best > 0;
@@ -744,7 +772,8 @@ TrainingOutcome Training::run() {
   }
 
   if (o.publish.to) {
-    PublisherOptions p{o.publish, shards, o.average_decay > 0, running_->summaries, listener};
+    PublisherOptions p{o.publish,           shards,  plan_->leading, o.average_decay > 0,
+                       running_->summaries, listener};
     running_->publisher = troupe.spawn<caf::detached>("publisher", publisher, p);
     c.summaries = running_->publisher;
   }

@@ -154,6 +154,9 @@ class Training {
   /// lost; EventListener hears of it. Throws as make_policy() does, and invalid_argument when
   /// the run cannot have it.
   void change_policy(const std::string& policy);
+  /// The same for variables that have one of their own: a group of AggregationOptions::groups, by
+  /// the text that names it. Throws not_found for another text.
+  void change_policy(const std::string& policy, const std::string& variables);
 
   /// One more replica; returns its name. From any thread while run() is at work, as the next
   /// ones, but not from a listener: throws failed_precondition at other times, and in a

@@ -19,6 +19,7 @@ const std::vector<std::pair<std::string, std::string>> kOrders{
     {"status", "how the run stands"},
     {"explain", "where its time goes, and what limits it"},
     {"policy P", "another policy, such as async or ssp:2, after the step in progress"},
+    {"policy-for V=P", "the same for variables with a policy of their own: policy-for emb/*=ssp:2"},
     {"add-replica", "one more replica"},
     {"remove-replica", "one less, the newest or the one named behind it: remove-replica replica 0"},
     {"replicas N", "as many as that"},
@@ -83,6 +84,12 @@ std::string RunControl::obey(const std::string& given, Training& training) {
     if (argument.empty()) fail(Code::invalid_argument, "say which policy: policy ssp:2");
     training.change_policy(argument);
     return fmt::format("the policy will be {} after the step in progress\n", argument);
+  }
+  if (order == "policy-for") {
+    const auto group = parse_policy_group(argument);
+    training.change_policy(group.policy, group.variables);
+    return fmt::format("the policy of {} will be {} after the step in progress\n", group.variables,
+                       group.policy);
   }
   if (order == "add-replica") return alone(), training.add_replica() + " joins\n";
   if (order == "remove-replica")

@@ -118,6 +118,14 @@ void add_aggregation_options(CLI::App& command, TrainArguments& a) {
       ->excludes(policy)
       ->group("Aggregation");
   command
+      .add_option("--policy-for", a.policies_for,
+                  "Another policy for some variables, NAMES=POLICY, such as 'embedding/*=async'; "
+                  "may be given several times")
+      ->check(parses([](const std::string& text) { make_policy(parse_policy_group(text).policy); }))
+      ->type_size(1)
+      ->allow_extra_args(false)
+      ->group("Aggregation");
+  command
       .add_option("--staleness", a.staleness,
                   "Of gradients with async and ssp: keep, drop:N (above N), weight (by 1/(1+N))")
       ->check(parses(parse_staleness))
@@ -384,6 +392,8 @@ TrainingOptions training_options(const TrainArguments& a, const Program& program
   o.backup_shards = a.backup_shards;
   o.devices = a.devices;
   o.aggregation.policy = policy_text(a);
+  for (const auto& group : a.policies_for)
+    o.aggregation.groups.push_back(parse_policy_group(group));
   o.aggregation.accumulate = a.accumulate;
   o.aggregation.clip_norm = a.clip_norm;
   o.aggregation.compression = a.compression;

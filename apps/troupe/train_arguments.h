@@ -24,7 +24,8 @@ struct TrainArguments {
   int backup_shards = 0;
   int devices = 1;
   std::string policy = "sync";
-  std::string staleness;  ///< put to the options of the policy
+  std::string staleness;                  ///< put to the options of the policy
+  std::vector<std::string> policies_for;  ///< of some variables: "embedding/*=async"
   std::uint32_t accumulate = 1;
   double clip_norm = 0;
   std::string compression = "none";

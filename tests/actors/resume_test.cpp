@@ -40,6 +40,19 @@ Model counting_model(bool) {
   return m;
 }
 
+/// The same with two weights for each record, of which one may have a policy of its own.
+Model twice_counting_model(bool) {
+  Model m;
+  m.graph = std::make_shared<Graph>();
+  const auto x = placeholder(*m.graph, "x", DType::float32, {-1, kRecords});
+  m.inputs = {x};
+  const auto counted = [&](const std::string& name) {
+    return nn::dense(x, 1, {.name = name, .kernel_initializer = init::zeros(), .use_bias = false});
+  };
+  m.loss = reduce_mean(add(counted("count"), counted("own")));
+  return m;
+}
+
 class Resume : public test::ATrainingRun {
  protected:
   Resume() {
@@ -217,6 +230,74 @@ TEST_F(Resume, LosesNoRecordByKillsOfAsynchronousRuns) {
   const auto data = records(10);
   kill_again_and_again([&](const auto& report) { return go_on(counting_model, data, o, report); });
   expect_each_record(weights_in(path("killed")), 10);
+}
+
+TEST_F(Resume, TrainsOnEachRecordOnceForVariablesWithTheirOwnPolicies) {
+  // Two replicas share a batch, so that a set makes 1 / 4 of each of its records, times kRows:
+  // by itself 2, and 1 as half of a mean.
+  auto o = counting();
+  o.replicas = 2;
+  o.aggregation.groups = {{"own/*", "async"}};
+  o.checkpoints.every = 5;
+  o.checkpoints.directory = path("whole");
+  const auto data = records(4);
+  const auto expect_all = [&](const std::string& directory, const std::string& what) {
+    const auto weights = weights_in(directory);
+    expect_each_record(weights, 4);
+    for (std::int64_t i = 0; i < kRecords; ++i)
+      EXPECT_NEAR(-weights.at("own/weights").at(i), 8, 1e-3) << "record " << i << what;
+  };
+  ASSERT_EQ(Training(twice_counting_model, data, o).run().ending, Ending::end_of_data);
+  expect_all(path("whole"), "");
+  const auto steps = CheckpointDirectory(path("whole")).list();
+  ASSERT_GT(steps.size(), 8u);
+  for (const auto step : steps) {
+    if (step == steps.back()) continue;
+    auto again = o;
+    again.checkpoints.directory = path("from-" + std::to_string(step));
+    again.checkpoints.resume_from = path("whole/ckpt-" + std::to_string(step));
+    ASSERT_EQ(Training(twice_counting_model, data, again).run().ending, Ending::end_of_data);
+    expect_all(again.checkpoints.directory, ", from " + std::to_string(step));
+  }
+}
+
+TEST_F(Resume, TrainsOnEachRecordOnceWhereOnlySomeVariablesAreSynchronous) {
+  auto o = counting();
+  o.replicas = 3;
+  o.aggregation.policy = "async";
+  o.aggregation.groups = {{"own/*", "sync"}};
+  o.checkpoints.every = 5;
+  o.checkpoints.directory = path("whole");
+  const auto data = records(4);
+  ASSERT_EQ(Training(twice_counting_model, data, o).run().ending, Ending::end_of_data);
+  for (const auto step : CheckpointDirectory(path("whole")).list()) {
+    auto again = o;
+    again.checkpoints.directory = path("from-" + std::to_string(step));
+    again.checkpoints.resume_from = path("whole/ckpt-" + std::to_string(step));
+    const auto end = Training(twice_counting_model, data, again).run();
+    ASSERT_EQ(end.ending, Ending::end_of_data) << end.message;
+    if (end.steps == static_cast<std::uint64_t>(step)) continue;
+    const auto weights = weights_in(again.checkpoints.directory);
+    expect_each_record(weights, 4);
+    // A third of a record in a round of three, a half or all of it when others have left.
+    for (std::int64_t i = 0; i < kRecords; ++i)
+      EXPECT_GE(-weights.at("own/weights").at(i), 4 / 3.0 - 1e-3) << "record " << i;
+  }
+}
+
+TEST_F(Resume, LosesNoRecordByKillsWhereVariablesHaveTheirOwnPolicies) {
+  auto o = counting();
+  o.replicas = 2;
+  o.aggregation.groups = {{"own/*", "async"}};
+  o.checkpoints.every = 4;
+  o.checkpoints.directory = path("killed");
+  const auto data = records(10);
+  kill_again_and_again(
+      [&](const auto& report) { return go_on(twice_counting_model, data, o, report); });
+  const auto weights = weights_in(path("killed"));
+  expect_each_record(weights, 10);
+  for (std::int64_t i = 0; i < kRecords; ++i)
+    EXPECT_NEAR(-weights.at("own/weights").at(i), 20, 1e-3) << "record " << i;
 }
 
 TEST_F(Resume, GoesOnAfterItWasAskedToStop) {

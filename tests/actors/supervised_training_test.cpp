@@ -44,6 +44,19 @@ Model counting_model(bool) {
   return m;
 }
 
+/// Two weights for each record, of which one may have a policy of its own.
+Model twice_counting_model(bool) {
+  auto m = Model();
+  m.graph = std::make_shared<Graph>();
+  const auto x = placeholder(*m.graph, "x", DType::float32, {-1, kRecords});
+  m.inputs = {x};
+  const auto counted = [&](const std::string& name) {
+    return reduce_sum(matmul(x, variable(*m.graph, name, {kRecords, 1}, init::zeros())));
+  };
+  m.loss = add(counted("count"), counted("own"));
+  return m;
+}
+
 /// Somebody who kills one of the replicas now and then, whenever the coordinator thinks: so at
 /// as many moments of a run as there are.
 class Killer {
@@ -158,9 +171,9 @@ class Supervised : public ATrainingRun {
     o.checkpoints.directory = path("counted-" + std::to_string(++runs));
     return o;
   }
-  std::vector<double> counts(const TrainingOptions& o) const {
+  std::vector<double> counts(const TrainingOptions& o, const std::string& name = "count") const {
     for (auto& record : Checkpoint::open(o.checkpoints.directory).read_all())
-      if (record.name == "count" && record.kind == TensorKind::variable) {
+      if (record.name == name && record.kind == TensorKind::variable) {
         std::vector<double> all;
         for (std::int64_t i = 0; i < record.value.size(); ++i) all.push_back(-record.value.at(i));
         return all;
@@ -194,6 +207,27 @@ INSTANTIATE_TEST_SUITE_P(WithPolicy, EveryRecord,
                          ::testing::Values("adding_sync", "adding_backups", "adding_quorum",
                                            "adding_async", "adding_drop", "adding_ssp"),
                          [](const auto& info) { return std::string(info.param); });
+
+TEST_F(Supervised, CountsEveryRecordOnceInAllVariablesWhateverTheirPoliciesAndWhoeverIsKilled) {
+  for (const auto& [policy, own] :
+       {std::pair{"adding_sync", "adding_async"}, std::pair{"adding_async", "adding_sync"},
+        std::pair{"adding_ssp", "adding_sync"}, std::pair{"adding_sync", "adding_ssp"}})
+    for (std::uint32_t seed = 1; seed <= 2; ++seed) {
+      auto o = counting_options(policy, 3);
+      o.aggregation.groups = {{"own", own}};
+      o.checkpoints.every = 4;
+      Training training(twice_counting_model, records(6, 5), o);
+      const auto outcome = run_with_killer(training, seed, 20);
+      ASSERT_NE(outcome.ending, Ending::failed) << outcome.message;
+      EXPECT_EQ(outcome.ending, Ending::end_of_data);
+      EXPECT_EQ(outcome.examples, 6 * kRecords);
+      EXPECT_EQ(outcome.records_left, 0);
+      for (const auto* name : {"count", "own"})
+        EXPECT_THAT(counts(o, name), Each(6.0)) << name << " of " << policy << " and " << own
+                                                << " with " << outcome.restarts << " restarts";
+      EXPECT_TRUE(training.stop(60s).empty());
+    }
+}
 
 TEST_F(Supervised, AccumulatesAndMakesLocalStepsWithEveryRecordOnceWhoeverIsKilled) {
   for (const bool local : {false, true}) {

@@ -15,6 +15,11 @@ options.loss_scale.initial = 1024;
 options.aggregation.compression = "float16";
 }
 
+[[maybe_unused]] void policies_for_some_variables(TrainingOptions& options) {
+options.aggregation.policy = "sync";
+options.aggregation.groups = {{"embedding/*, bias", "async"}};
+}
+
 }  // namespace
 }  // namespace troupe
 // clang-format on

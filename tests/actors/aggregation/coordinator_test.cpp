@@ -128,6 +128,19 @@ TEST_F(ACoordinator, TakesTheSetOfAReplicaThatDiedAfterAllShardsHadIt) {
   EXPECT_FLOAT_EQ(weight(1), -2);
 }
 
+TEST_F(ACoordinator, KeepsTheSetOfOneThatDiedWhenACopyOfAShardTellsOfItAgain) {
+  start(with_policy("sync"), 2);
+  push(1, 1, 3, 0);
+  kill(who[1]);
+  for (std::uint32_t shard = 0; shard < 2; ++shard)
+    caf::anon_send(rounds, ready_atom_v,
+                   SetReport{shard, GradientCommit{1, 1, 0, 1, 1}, Code::ok, {}, {}});
+  settle();
+  push(0, 1, 1, 0);
+  EXPECT_FLOAT_EQ(weight(0), -2);
+  EXPECT_FLOAT_EQ(weight(1), -2);
+}
+
 TEST_F(ACoordinator, AnswersLateSetsAndTellsStragglersToStop) {
   start(with_policy("sync:backups=1"), 3);
   push(0, 1, 1, 0);

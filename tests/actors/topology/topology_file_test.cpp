@@ -198,6 +198,50 @@ average_decay: 2
   EXPECT_THAT(all[6], StartsWith("22:15: no policy is called 'asink'"));
 }
 
+TEST_F(TopologyFiles, GivePoliciesToSomeVariables) {
+  const auto groups = parse(both() + R"(replicas: 2
+aggregation {
+  group { variables: "out/*" policy: "async" }
+  group { variables: "hidden/biases" policy: "ssp:2" }
+})")
+                          .options.aggregation.groups;
+  ASSERT_EQ(groups.size(), 2U);
+  EXPECT_EQ(groups[0].variables, "out/*");
+  EXPECT_EQ(groups[0].policy, "async");
+  EXPECT_EQ(groups[1].policy, "ssp:2");
+}
+
+TEST_F(TopologyFiles, PointAtWhatDoesNotGoWithThePolicy) {
+  const auto aggregation = [&](const std::string& fields, const std::string& more = {}) {
+    return problem(both() + "replicas: 2\naggregation { " + fields + " }\n" + more);
+  };
+  EXPECT_THAT(aggregation(R"(policy: "local:2" compression: "float16")"),
+              StartsWith("21:33: policy 'local:2' pushes weights, not gradients"));
+  EXPECT_THAT(aggregation(R"(policy: "async" all_reduce: "ring")"),
+              StartsWith("21:31: an all-reduce adds up the gradients of all replicas"));
+  EXPECT_THAT(aggregation(R"(all_reduce: "ring")", "shards: 2"),
+              StartsWith("21:15: with aggregation.all_reduce every replica has all variables"));
+  EXPECT_THAT(aggregation(R"(policy: "local:2")", "precision: 'float16'"),
+              StartsWith("22:1: policy 'local:2' makes updates where nobody looks"));
+  EXPECT_THAT(aggregation(R"(policy: "local:2" accumulate: 3)"),
+              StartsWith("21:15: policy 'local:2' pushes parameters"));
+  EXPECT_THAT(problem(both() + "precision: 'float16' loss_scale: 3"), StartsWith("20:22: "));
+  EXPECT_THAT(problem(both() + "precision: 'int32'"), StartsWith("20:1: "));
+  const std::string out = R"(group { variables: "out/*" policy: "async" } )";
+  EXPECT_THAT(aggregation(out + "clip_norm: 1"), StartsWith("21:60: the norm of all gradients"));
+  EXPECT_THAT(aggregation(out + "leave_out_late: true"), HasSubstr("no set is left out"));
+  EXPECT_THAT(aggregation(out + R"(group { variables: "out/biases" policy: "ssp:1" })"),
+              StartsWith("21:60: variable 'out/biases' has two policies"));
+  EXPECT_THAT(aggregation(R"(group { variables: "outt" policy: "async" })"),
+              StartsWith("21:15: policy 'async' is for 'outt', but no variable is called so"));
+  EXPECT_THAT(aggregation(R"(group { variables: "out/*" policy: "asink" })"),
+              StartsWith("21:15: no policy is called 'asink'"));
+  EXPECT_THAT(aggregation(R"(group { variables: "out/*" policy: "sync:backups=1" })"),
+              StartsWith("21:15: policy 'sync:backups=1' may leave out a set"));
+  EXPECT_THAT(aggregation(R"(group { variables: "out/*" })"),
+              StartsWith("21:15: a group has variables and a policy"));
+}
+
 TEST_F(TopologyFiles, PointAtTheLayerThatIsWrong) {
   const auto with = [](const std::string& layers) {
     return kData + ("model { loss: \"mean_squared_error\"\n" + layers + "\n}");

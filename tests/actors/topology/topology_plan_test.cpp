@@ -129,6 +129,21 @@ TEST_F(APlan, BoundsWhatEverybodyHolds) {
                                        [](auto sum, const auto& a) { return sum + a.bytes; }));
 }
 
+TEST_F(APlan, SaysWhichVariablesHavePoliciesOfTheirOwn) {
+  const auto planned = plan(R"(replicas: 2 shards: 2
+aggregation { group { variables: "out/*" policy: "async" } })");
+  for (const auto& variable : planned.variables) {
+    const bool own = variable.name.starts_with("out/");
+    EXPECT_EQ(variable.home, own ? "shard 1" : "shard 0");
+    EXPECT_EQ(variable.why,
+              own ? "it is one of out/*: async" : "it has no policy of its own: sync");
+  }
+  EXPECT_THAT(actors(planned, "shard 0").detail, HasSubstr(", sync"));
+  EXPECT_THAT(actors(planned, "shard 1").detail, HasSubstr(", async"));
+  EXPECT_EQ(actors(planned, "coordinator").detail, "decides by sync; for out/* by async");
+  EXPECT_THAT(describe(planned, false), HasSubstr("for out/* by async"));
+}
+
 TEST_F(APlan, SaysWhatStagesHold) {
   const auto p = plan("stages { cut_after: 'hidden' micro_batches: 5 } learning_rate: '0.1'");
   EXPECT_THAT(actors(p, "stage 0").detail, HasSubstr("hidden; at most 2 micro-batches under way"));

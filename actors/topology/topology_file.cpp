@@ -282,7 +282,8 @@ class FileReader {
     if (groups.empty() || !function) return;
     const auto a = file_.inside("aggregation", file_->aggregation());
     std::vector<std::string> names;
-    for (const auto& variable : function(true).graph->variables()) names.push_back(variable.name());
+    const auto model = function(true);
+    for (const auto& variable : model.graph->variables()) names.push_back(variable.name());
     std::vector<PolicyGroup> before;
     for (int i = 0; i < static_cast<int>(groups.size()); ++i) {
       before.push_back(groups[static_cast<std::size_t>(i)]);

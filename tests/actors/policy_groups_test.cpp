@@ -200,7 +200,7 @@ TEST_F(AGroupedRun, EvaluatesAndKeepsUnderTheStepsOfTheRun) {
 
 TEST_F(AGroupedRun, GoesOnWithTheUpdatesOfEachGroup) {
   auto o = grouped("sync", "async");
-  o.optimizer = optim::adam();
+  o.learning_rate = parse_schedule("exponential(0.05, 10, 0.9)");
   o.checkpoints.every = 3;
   o.checkpoints.keep = 0;
   const auto data = numbers_in_order(3);
@@ -208,7 +208,7 @@ TEST_F(AGroupedRun, GoesOnWithTheUpdatesOfEachGroup) {
   const auto from = path("run-1");
   for (const auto step : {3, 6, 15}) {
     o.checkpoints.resume_from = from + "/ckpt-" + std::to_string(step);
-    // The two updates of `fast` in each step come in any order, which Adam notices a little.
+    // The two updates of `fast` in each step come in any order, with rates that differ a little.
     const auto again = trained(o, data);
     EXPECT_NEAR(again.at("slow"), whole.at("slow"), 1e-6) << step;
     EXPECT_NEAR(again.at("fast"), whole.at("fast"), 1e-2) << step;

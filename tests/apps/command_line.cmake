@@ -77,6 +77,11 @@ expect(0 "2 replicas, async:staleness=weight <-> .*all steps done: step 5,"
   train headline ${small} --steps 5 --no-checkpoints --replicas 2 --async --staleness weight
   --clip-norm 0.1 --round-deadline 100 --leave-out-late --restarts 3
   --restart-period 60 --restart-delay 0.05)
+expect(0 "2 replicas, sync <-> 2 shards.*[*]biases: async, in 1 shard of their own.*all steps done: step 5,.*policy of [*]biases: async, 10 updates"
+  train headline ${small} --steps 5 --no-checkpoints --replicas 2 --policy-for *biases=async)
+expect(2 "a policy for some variables is NAMES=POLICY" train headline --policy-for async)
+expect(2 "no policy is called 'asink'" train headline --policy-for *biases=asink)
+expect(2 "no variable is called so" train headline ${small} --policy-for nothing=async)
 expect(0 "all steps done: step 2, 200 samples"
   train headline ${small} --steps 2 --no-checkpoints --accumulate 2)
 expect(2 "sync:backups=2.*nobody to wait for|nobody to wait for"

@@ -122,7 +122,6 @@ void add_aggregation_options(CLI::App& command, TrainArguments& a) {
                   "Another policy for some variables, NAMES=POLICY, such as 'embedding/*=async'; "
                   "may be given several times")
       ->check(parses([](const std::string& text) { make_policy(parse_policy_group(text).policy); }))
-      ->type_size(1)
       ->allow_extra_args(false)
       ->group("Aggregation");
   command

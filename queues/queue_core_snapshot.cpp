@@ -8,8 +8,10 @@
 namespace troupe {
 
 void QueueCore::note_receipt(const ElementBlock& block) {
-  untold_ = untold_ || block.reader >= receipts_.size();
-  if (block.reader >= receipts_.size()) return;
+  constexpr std::uint32_t kMostReaders = 1 << 16;  // ever, of one queue
+  untold_ = untold_ || receipts_.empty() || block.reader >= kMostReaders;
+  if (receipts_.empty() || block.reader >= kMostReaders) return;
+  if (block.reader >= receipts_.size()) receipts_.resize(block.reader + 1);
   auto& of = receipts_[block.reader];
   last_reader_ = block.reader;
   of.elements += block.elements.size();

@@ -9,9 +9,16 @@
 namespace troupe {
 namespace {
 
-using Self = Decoder::stateful_pointer<DecoderState>;
+using Self = LeavingDecoder::stateful_pointer<DecoderState>;
 
 void advance(Self self);
+
+/// Nobody needs it any more.
+void leave(Self self) {
+  if (!self->state.leaves) return;
+  std::exchange(self->state.left, {}).deliver(caf::ok_atom_v);
+  self->quit();
+}
 
 /// Tells the queue that we are through, and whoever started us.
 void finish(Self self) {
@@ -29,6 +36,7 @@ void finish(Self self) {
       promise.deliver(d.end);
     else
       promise.deliver(d.records);
+    leave(self);
   };
   self->request(d.queue, caf::infinite, detach_atom_v, reason)
       .then([answer](caf::ok_atom) { answer(); }, [answer](const caf::error&) { answer(); });
@@ -87,7 +95,7 @@ void advance(Self self) {
   if (d.ahead && !d.enqueuing) {
     const auto block = std::move(*d.ahead);
     d.ahead.reset();
-    ask(self);
+    if (!d.leaves) ask(self);
     d.clock.enter(StageActivity::busy);
     try {
       std::optional<Error> failure;
@@ -105,6 +113,8 @@ void advance(Self self) {
     return;
   }
   d.clock.enter(d.enqueuing ? StageActivity::waiting_for_output : StageActivity::waiting_for_input);
+  if (d.leaves && !d.end && !d.ahead && !d.asking)
+    d.end = fault(Code::out_of_range, "the decoder has left");
   if (d.end) {
     // The end of the data waits for what the queue is taking, as does a bad record for
     // those before it; other failures do not.
@@ -121,8 +131,8 @@ DecoderState::~DecoderState() {
   if (started.pending()) started.deliver(fault(Code::cancelled, "the decoder has been stopped"));
 }
 
-Decoder::behavior_type decoder(Self self, Reader reader, Queue queue,
-                               std::shared_ptr<TupleDecoder> tuple) {
+LeavingDecoder::behavior_type decoder(Self self, Reader reader, Queue queue,
+                                      std::shared_ptr<TupleDecoder> tuple) {
   self->state.reader = std::move(reader);
   self->state.queue = std::move(queue);
   self->state.decoder = std::move(tuple);
@@ -148,6 +158,7 @@ Decoder::behavior_type decoder(Self self, Reader reader, Queue queue,
                     self->state.running = false;
                     self->state.end = why;
                     std::exchange(self->state.started, {}).deliver(std::move(why));
+                    leave(self);
                   });
         return self->state.started;
       },
@@ -163,6 +174,17 @@ Decoder::behavior_type decoder(Self self, Reader reader, Queue queue,
         return caf::ok_atom_v;
       },
       [self](status_atom) { return self->state.clock.read(); },
+      [self](leave_atom) -> caf::result<caf::ok_atom> {
+        auto& d = self->state;
+        if (d.leaves) return fault(Code::failed_precondition, "the decoder is leaving already");
+        d.leaves = true;
+        auto promise = d.left = self->make_response_promise<caf::ok_atom>();
+        if (!d.running && d.end)
+          leave(self);
+        else
+          advance(self);
+        return promise;
+      },
   };
 }
 

@@ -12,6 +12,11 @@
 
 namespace troupe {
 
+/// A decoder that can leave while others go on.
+///   (leave) -> ok   asks for no more blocks; once the queue has what it has, it detaches, as at
+///                   the end of the data, answers and quits
+using LeavingDecoder = Decoder::extend<caf::replies_to<leave_atom>::with<caf::ok_atom>>;
+
 /// The state of a decoder actor.
 struct DecoderState {
   static constexpr const char* name = "troupe.decoder";
@@ -34,6 +39,8 @@ struct DecoderState {
   std::optional<RecordBlock> ahead;  // the next block, while the one before is enqueued
   bool last_block = false;           // which is on its way into the queue ends with a failure
   caf::error end;                    // no more blocks are to come, for this reason
+  bool leaves = false;               // it asks for none any more
+  caf::typed_response_promise<caf::ok_atom> left;
 };
 
 /// Pulls blocks of records from a reader, decodes them and puts the elements into
@@ -44,7 +51,8 @@ struct DecoderState {
 ///
 /// A failure closes the queue with its words. A queue that is closed by somebody
 /// else ends the decoder with cancelled.
-Decoder::behavior_type decoder(Decoder::stateful_pointer<DecoderState> self, Reader reader,
-                               Queue queue, std::shared_ptr<TupleDecoder> tuple);
+LeavingDecoder::behavior_type decoder(LeavingDecoder::stateful_pointer<DecoderState> self,
+                                      Reader reader, Queue queue,
+                                      std::shared_ptr<TupleDecoder> tuple);
 
 }  // namespace troupe

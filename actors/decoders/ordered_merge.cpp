@@ -77,6 +77,7 @@ OrderedMerge::behavior_type ordered_merge(Self self, Queue queue,
   self->set_down_handler([self](const caf::down_msg& down) {
     auto& m = self->state;
     const auto missing = m.expected.extract(down.source);
+    lane_of(m, down.source).awaited.erase(down.source);
     if (lane_of(m, down.source).producers.erase(down.source) == 0 && missing.empty()) return;
     const auto error = down.reason ? to_error(down.reason) : Error(Code::unavailable, "it quit");
     leave(self, {error.code(),
@@ -116,6 +117,7 @@ OrderedMerge::behavior_type ordered_merge(Self self, Queue queue,
         const auto address = caf::actor_cast<caf::actor_addr>(producer);
         auto& lane = lane_of(m, address);
         if (!lane.producers.insert(address).second) return caf::ok_atom_v;
+        lane.awaited.erase(address);
         ++lane.attached;
         if (m.expected.erase(address) == 0) self->monitor(caf::actor_cast<caf::actor>(producer));
         if (std::exchange(m.joined, true)) return caf::ok_atom_v;
@@ -132,6 +134,7 @@ OrderedMerge::behavior_type ordered_merge(Self self, Queue queue,
         if (lane.producers.erase(producer) == 0) {
           if (m.expected.erase(producer) == 0)
             return fault(Code::failed_precondition, "an actor that is not attached detached");
+          lane.awaited.erase(producer);
           ++lane.attached;
         }
         leave(self, reason);
@@ -142,8 +145,11 @@ OrderedMerge::behavior_type ordered_merge(Self self, Queue queue,
       },
       [self](status_atom) { return self->delegate(self->state.queue, status_atom_v); },
       [self](join_atom, const caf::actor& producer, std::uint32_t lane) {
-        if (lane < self->state.lanes.size())
-          self->state.lane_of[caf::actor_cast<caf::actor_addr>(producer)] = lane;
+        auto& m = self->state;
+        if (lane >= m.lanes.size()) return;
+        const auto address = caf::actor_cast<caf::actor_addr>(producer);
+        m.lane_of[address] = lane;
+        if (m.expected.count(address) > 0) m.lanes[lane].awaited.insert(address);
       },
   };
 }

@@ -14,7 +14,8 @@
 namespace troupe {
 
 /// A queue that lets blocks in by their numbers.
-///   (join, producer, lane)   the producer's blocks are of that lane; before it attaches.
+///   (join, producer, lane)   the producer's blocks are of that lane; before it attaches, and
+///                            behind its (expect): the lane does not end before it has come.
 ///                            Who is not mentioned is of lane 0
 using OrderedMerge = Queue::extend<caf::reacts_to<join_atom, caf::actor, std::uint32_t>>;
 
@@ -31,9 +32,10 @@ struct OrderedMergeState {
     std::map<std::uint64_t, Held> held;  // blocks whose turn has not come, by sequence
     std::uint64_t next = 0;
     std::set<caf::actor_addr> producers;
-    std::int64_t attached = 0;  // producers, ever
+    std::set<caf::actor_addr> awaited;  // that have not attached
+    std::int64_t attached = 0;          // producers, ever
     std::int64_t expected = 1;
-    bool ended() const { return producers.empty() && attached >= expected; }
+    bool ended() const { return producers.empty() && awaited.empty() && attached >= expected; }
   };
 
   OrderedMergeState() = default;  // not an aggregate: CAF would fill it with the actor

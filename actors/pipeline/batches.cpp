@@ -250,6 +250,16 @@ std::vector<std::shared_ptr<BadRecords>> bad_records(const std::vector<DecodeOpt
   return accounts;
 }
 
+/// Why there can be no other readers of these records; empty when there can.
+std::string why_one_reader(bool ordered, const Records& records) {
+  if (!records.has_source())
+    return text(records.description(), " is read by an actor of its own, and by no other");
+  if (ordered)
+    return text("the order of the records is kept: ", records.description(),
+                " is read by one reader. Other decoders do not change it");
+  return {};
+}
+
 }  // namespace
 
 void Batches::check_fits(const PipelineSnapshot& snapshot) const {
@@ -316,27 +326,33 @@ Batches::Running Batches::spawn(Troupe& troupe, const std::string& prefix, std::
   if (merge)
     troupe.tell(running.queue, expect_atom_v, prefix + "merge", caf::actor_cast<caf::actor>(merge));
 
-  const auto add = [&](const std::string& title, const Decoder& producer, std::size_t lane) {
-    running.decoders.emplace_back(title, producer);
-    troupe.observe(producer, Role::decoder);
-    troupe.link(producer, running.queue);
+  const auto expect = [&troupe, into, merge](const std::string& title, const Decoder& producer,
+                                             std::size_t lane) {
     troupe.tell(into, expect_atom_v, title, caf::actor_cast<caf::actor>(producer));
     if (merge)
       troupe.tell(merge, join_atom_v, caf::actor_cast<caf::actor>(producer),
                   static_cast<std::uint32_t>(lane));
   };
+  const auto add = [&](const std::string& title, const Decoder& producer, std::size_t lane) {
+    running.decoders.emplace_back(title, producer);
+    troupe.observe(producer, Role::decoder);
+    troupe.link(producer, running.queue);
+    expect(title, producer, lane);
+  };
   const auto bad = bad_records(decodings, from);
-  std::vector<KeptLane> kept;
+  KeeperOptions keeping;
   std::int64_t number = 0;
   for (std::size_t lane = 0; lane < d.branches.size(); ++lane) {
     const auto& branch = d.branches[lane];
+    auto& kept = keeping.lanes.emplace_back();
+    kept.description = branch.records.description();
     if (branch.feed) {
       const auto title = prefix + branch.feed->title();
       add(title,
           troupe.spawn(title, feed_actor, branch.feed, into, branch.steps,
                        static_cast<std::uint32_t>(lane)),
           lane);
-      kept.push_back({branch.records.description(), {}});
+      kept.fixed = text(title, " is filled by hand, and read by nobody");
       if (from)
         running.notes.push_back(text(
             title,
@@ -350,12 +366,12 @@ Batches::Running Batches::spawn(Troupe& troupe, const std::string& prefix, std::
     const auto title = prefix + (d.branches.size() > 1 ? text("reader ", lane) : "reader");
     const auto reader = branch.records.spawn(troupe, title, reading);
     running.readers.emplace_back(title, reader);
-    const bool savable = branch.records.has_source();
-    kept.push_back({branch.records.description(),
-                    savable ? caf::actor_cast<SavableReader>(reader) : SavableReader()});
-    if (from && savable && from->lanes[lane].positioned)
-      troupe.ask<caf::ok_atom>(kept.back().reader, kPatienceAtStart, restore_atom_v,
-                               from->lanes[lane].reading);
+    kept.name = title;
+    kept.reader = reader;
+    kept.positioned = branch.records.has_source();
+    if (from && kept.positioned && from->lanes[lane].positioned)
+      troupe.ask<caf::ok_atom>(caf::actor_cast<SavableReader>(reader), kPatienceAtStart,
+                               restore_atom_v, from->lanes[lane].reading);
     else if (from)
       running.notes.push_back(text(title, " (", branch.records.description(),
                                    ") is an actor that cannot say where it was: it begins again, "
@@ -364,17 +380,43 @@ Batches::Running Batches::spawn(Troupe& troupe, const std::string& prefix, std::
                                    " of its elements are part of the checkpoint"));
     troupe.observe(reader, Role::reader);
     const auto decoded_bytes = d.varies() ? branch.decoding.decoded_bytes : 0;
+    const auto new_decoder = [&troupe, &branch = branch, all = d_, into, account = bad[lane],
+                              decoded_bytes](const std::string& name, const Reader& of,
+                                             std::uint32_t as) {
+      return troupe.spawn(
+          name, decoder, of, into,
+          branch.decoder(account, decoded_bytes, all->shuffled || all->buckets.has_value(), as));
+    };
     for (std::int64_t i = 0; i < lanes[lane]; ++i) {
-      const auto decoder_title = text(prefix, "decoder ", number++);
-      add(decoder_title,
-          troupe.spawn(decoder_title, decoder, reader, into,
-                       branch.decoder(bad[lane], decoded_bytes, d.shuffled || d.buckets.has_value(),
-                                      static_cast<std::uint32_t>(lane))),
-          lane);
-      troupe.link(reader, running.decoders.back().second);
+      const auto name = text(prefix, "decoder ", number++);
+      const LeavingDecoder spawned = new_decoder(name, reader, static_cast<std::uint32_t>(lane));
+      kept.decoders.emplace_back(name, spawned);
+      add(name, spawned, lane);
+      troupe.link(reader, spawned);
     }
+    kept.spawn_decoder = [new_decoder, expect, lane](const std::string& name, const Reader& of,
+                                                     std::uint32_t as) {
+      const LeavingDecoder spawned = new_decoder(name, of, as);
+      expect(name, spawned, lane);
+      return spawned;
+    };
+    kept.fixed = why_one_reader(d.ordered, branch.records);
+    kept.open = [records = branch.records] { return records.open(); };
+    kept.spawn_reader = [&troupe, reading, open = kept.open](
+                            const std::string& name, const caf::actor& dealer, std::uint32_t as) {
+      auto options = reading;
+      options.dealer = dealer;
+      options.number = as;
+      return troupe.spawn<caf::detached>(name, record_reader, std::shared_ptr<RecordSource>(open()),
+                                         options);
+    };
   }
-  running.keeper = troupe.spawn(prefix + "keeper", pipeline_keeper, queue, kept);
+  keeping.queue = queue;
+  keeping.prefix = prefix;
+  keeping.forget = [&troupe](const caf::actor& member) { troupe.forget(member); };
+  running.keeper = troupe.spawn(prefix + "keeper", pipeline_keeper, keeping);
+  // Whoever starts decoders and stops them does so with those that come later.
+  running.decoders.emplace_back(prefix + "keeper", running.keeper);
   return running;
 }
 

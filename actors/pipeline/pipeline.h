@@ -10,6 +10,7 @@
 
 #include "troupe/actors/decoders/element_step.h"
 #include "troupe/actors/decoders/record_decoder.h"
+#include "troupe/actors/pipeline/pipeline_editor.h"
 #include "troupe/actors/readers/record_source.h"
 #include "troupe/messages/data_state.h"
 #include "troupe/ops/graph.h"
@@ -260,9 +261,9 @@ class Batches {
 
   struct Running {
     std::vector<std::pair<std::string, Reader>> readers;
-    std::vector<std::pair<std::string, Decoder>> decoders;  ///< and feeds
+    std::vector<std::pair<std::string, Decoder>> decoders;  ///< feeds, and last the keeper
     Queue queue;
-    PipelineKeeper keeper;  ///< for checkpoints
+    PipelineEditor keeper;  ///< for checkpoints, and for PipelineEdits
     /// What could not go on from where it was, in words; of a pipeline that was to.
     std::vector<std::string> notes;
   };

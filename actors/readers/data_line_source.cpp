@@ -30,7 +30,7 @@ bool DataLineSource::read(std::vector<RecordRun>& streams, const BlockLimits& li
     used_ = 0;
     if (lines_.read(lines_read_, limits)) continue;
     lines_read_.clear();
-    if (!any_ && !allow_empty_)
+    if (!any_ && !allow_empty_ && !limits.within_piece)
       fail(Code::invalid_argument, "0 records in ", describe(),
            ": every line is blank or a comment (TextLineOptions::allow_empty if that is fine)");
     return false;

@@ -23,6 +23,11 @@ class DataLineSource : public RecordSource {
   void restart(std::span<const std::size_t> order) override;
   std::size_t file_count() const override { return lines_.file_count(); }
   std::size_t stream_count() const override { return lines_.stream_count(); }
+  std::uint64_t pieces() const override { return lines_.pieces(); }
+  SourcePosition piece(std::uint64_t number) const override { return lines_.piece(number); }
+  std::uint64_t piece_of(const SourcePosition& position) const override {
+    return lines_.piece_of(position);
+  }
   std::uint64_t block_bytes(const BlockLimits& limits) const override {
     return lines_.block_bytes(limits);
   }

@@ -74,6 +74,8 @@ bool FilesSource::read(std::vector<RecordRun>& streams, const BlockLimits& limit
       RecordRun run;
       if (read_file(run, collector.room()))
         collector.add(std::move(run));
+      else if (limits.within_piece)
+        break;
       else
         next_file();
       if (!collector.empty() && !limits.cross_files) break;
@@ -85,7 +87,7 @@ bool FilesSource::read(std::vector<RecordRun>& streams, const BlockLimits& limit
   streams.resize(1);
   streams[0] = collector.take();
   if (streams[0].count() > 0) return true;
-  if (!any_ && !options_.allow_empty) {
+  if (!any_ && !options_.allow_empty && !limits.within_piece) {
     const auto left_out = report();
     fail(Code::invalid_argument, "0 records in ", describe(), left_out.empty() ? "" : ": ",
          left_out, " (allow_empty if that is fine)");
@@ -97,6 +99,12 @@ SourcePosition FilesSource::position() const {
   auto at = file_ ? file_->position() : StreamPosition();
   at.file = file_index_;
   return {0, {at}};
+}
+
+std::uint64_t FilesSource::piece_of(const SourcePosition& position) const {
+  if (position.streams.size() != 1)
+    fail(Code::data_loss, "not a position in ", describe(), ": ", position.str());
+  return position.streams[0].file;
 }
 
 void FilesSource::seek(const SourcePosition& position) {

@@ -50,6 +50,10 @@ class FilesSource : public RecordSource {
   void restart(std::span<const std::size_t> order) override;
   std::size_t file_count() const override { return files_.size(); }
   std::size_t stream_count() const override { return 1; }
+  /// One for each file.
+  std::uint64_t pieces() const override { return files_.size(); }
+  SourcePosition piece(std::uint64_t number) const override { return {0, {{.file = number}}}; }
+  std::uint64_t piece_of(const SourcePosition& position) const override;
   std::string describe() const override;
   std::string report() const override { return options_.policy.report->words(); }
 

@@ -42,6 +42,12 @@ SourcePosition SourcePosition::parse(std::string_view text) {
   return position;
 }
 
+SourcePosition RecordSource::piece(std::uint64_t number) const {
+  fail(Code::unimplemented, describe(), " cannot be read from piece ", number, ": there is one");
+}
+
+std::uint64_t RecordSource::piece_of(const SourcePosition&) const { return 0; }
+
 NestedPositions::NestedPositions(const SourcePosition& outer, std::size_t used)
     : outer_(outer), next_(used) {
   if (used > outer.streams.size())

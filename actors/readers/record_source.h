@@ -16,6 +16,9 @@ struct BlockLimits {
   std::size_t records = 128;
   std::size_t bytes = std::size_t{1} << 20;
   bool cross_files = false;  ///< a run may hold records of several files
+  /// Reading ends with the piece that it is in, until the next seek. Only for sources that
+  /// have several.
+  bool within_piece = false;
 };
 
 /// Where one stream of records goes on.
@@ -68,6 +71,17 @@ class RecordSource {
   virtual std::size_t file_count() const { return 1; }
   /// How many streams read() gives; 0 where that is not known before.
   virtual std::size_t stream_count() const { return 0; }
+
+  // What several readers share are pieces: each record is in one of them, and each piece is read
+  // by one source.
+
+  static constexpr std::uint64_t kEndless = ~std::uint64_t{0};
+  /// How many pieces there are in all; 1 where records can only be read one after the other.
+  virtual std::uint64_t pieces() const { return 1; }
+  /// Where a piece begins, from 0. Throws unimplemented for a source of one piece.
+  virtual SourcePosition piece(std::uint64_t number) const;
+  /// The piece in which reading goes on from there.
+  virtual std::uint64_t piece_of(const SourcePosition& position) const;
 
   /// The bytes of memory that the records of one block keep at most, unless a single
   /// record is larger: for the memory bound of a pipeline.

@@ -27,6 +27,10 @@ class RepeatSource : public RecordSource {
   void restart(std::span<const std::size_t> order) override;
   std::size_t file_count() const override { return source_->file_count(); }
   std::size_t stream_count() const override { return source_->stream_count(); }
+  /// Those of the source for each epoch, and at least whole epochs.
+  std::uint64_t pieces() const override;
+  SourcePosition piece(std::uint64_t number) const override;
+  std::uint64_t piece_of(const SourcePosition& position) const override;
   std::uint64_t block_bytes(const BlockLimits& limits) const override {
     return source_->block_bytes(limits);
   }
@@ -41,6 +45,7 @@ class RepeatSource : public RecordSource {
 
   std::unique_ptr<RecordSource> source_;
   RepeatOptions options_;
+  SourcePosition start_;  // of the source in each epoch
   std::uint64_t epoch_ = 0;
   bool any_ = false;  // whether this epoch had a record
 };

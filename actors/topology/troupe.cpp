@@ -55,6 +55,11 @@ void Troupe::dismiss(const caf::actor& member) {
   std::erase_if(members_, [&](const auto& known) { return known.second == member; });
 }
 
+void Troupe::forget(const caf::actor& member) {
+  const std::lock_guard guard(mutex_);
+  std::erase_if(members_, [&](const auto& known) { return known.second == member; });
+}
+
 void Troupe::name_this_thread(const std::string& name) {
   constexpr std::size_t kMost = 15;  // of Linux
   pthread_setname_np(pthread_self(), name.substr(0, kMost).c_str());

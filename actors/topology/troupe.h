@@ -24,7 +24,7 @@ namespace troupe {
 
 /// A set of actors with names, on threads of their own, that is started and
 /// stopped as one. Not for use by several threads, but for stop(), members(), ask(), tell(),
-/// spawn() and replace().
+/// spawn(), replace() and forget().
 class Troupe {
  public:
   explicit Troupe(ThreadBudget budget);
@@ -60,6 +60,9 @@ class Troupe {
   /// Ends an actor before the others; stop() does not wait for it any more. Not for
   /// one that is observed.
   void dismiss(const caf::actor& member);
+
+  /// One that has ended by itself is not a member any more.
+  void forget(const caf::actor& member);
 
   /// Makes a member, which answers (status), one of those that are observed.
   template <class Handle>

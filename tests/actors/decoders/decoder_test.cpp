@@ -35,12 +35,13 @@ class DecoderTest : public test::ActorTest {
     options.producers = decoders;
     queue = spawn(fifo_queue, options);
   }
+  static std::shared_ptr<TupleDecoder> plain(std::shared_ptr<BadRecords> bad = nullptr) {
+    return std::make_shared<TupleDecoder>(
+        std::vector<std::shared_ptr<RecordDecoder>>{std::make_shared<test::PlainNumberDecoder>()},
+        std::move(bad));
+  }
   Decoder make(std::shared_ptr<BadRecords> bad = nullptr) {
-    return spawn(decoder, reader, queue,
-                 std::make_shared<TupleDecoder>(
-                     std::vector<std::shared_ptr<RecordDecoder>>{
-                         std::make_shared<test::PlainNumberDecoder>()},
-                     std::move(bad)));
+    return spawn(decoder, reader, queue, plain(std::move(bad)));
   }
   auto start(const Decoder& decoder) { return ask<std::uint64_t>(decoder, start_atom_v); }
   auto dequeue(std::int64_t count) {
@@ -75,6 +76,32 @@ TEST_F(DecoderTest, IsOneBlockAheadOfAFullQueueAtMost) {
   EXPECT_EQ(source->reads(), 4) << "two in the queue, one waits for room, one is not yet decoded";
   take(1);
   EXPECT_EQ(source->reads(), 5);
+}
+
+TEST_F(DecoderTest, PassesOnWhatItHasBeforeItLeaves) {
+  give(numbers_below(100), 2, 2);
+  const LeavingDecoder first = spawn(decoder, reader, queue, plain());
+  const auto started = start(first);
+  const auto left = ask<caf::ok_atom>(first, leave_atom_v);
+  EXPECT_TRUE(left->pending()) << "one block waits for room, one is not yet decoded";
+  EXPECT_EQ(source->reads(), 4);
+  EXPECT_THAT(take(2), ElementsAre(0, 1));
+  EXPECT_TRUE(left->value);
+  EXPECT_EQ(started->value, 4u);
+  EXPECT_EQ(source->reads(), 4);
+  EXPECT_FALSE(status().closed) << "a second decoder is still to come";
+  start(make());
+  EXPECT_THAT(take(4), ElementsAre(2, 3, 4, 5));
+}
+
+TEST_F(DecoderTest, LeavesAlsoWhenNobodyHasStartedItYet) {
+  give(numbers_below(3));
+  const LeavingDecoder one = spawn(decoder, reader, queue, plain());
+  const auto left = ask<caf::ok_atom>(one, leave_atom_v);
+  EXPECT_TRUE(left->pending());
+  EXPECT_EQ(start(one)->value, 0u);
+  EXPECT_TRUE(left->value);
+  EXPECT_EQ(source->reads(), 0);
 }
 
 TEST_F(DecoderTest, ClosesTheQueueWithABadRecord) {

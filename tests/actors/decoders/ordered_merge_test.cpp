@@ -100,6 +100,26 @@ TEST_F(OrderedMerge, IsOneProducerOfItsQueue) {
   EXPECT_TRUE(status().closed);
 }
 
+TEST_F(OrderedMerge, WaitsForADecoderThatIsExpectedLater) {
+  const auto whole = caf::actor_cast<troupe::OrderedMerge>(merge);
+  const auto a = client();
+  const auto b = client();
+  const auto later = client();
+  attach(a);
+  attach(b);
+  caf::anon_send(merge, expect_atom_v, std::string("decoder 2"), later);
+  caf::anon_send(whole, join_atom_v, later, std::uint32_t{0});
+  settle();
+  detach(a);
+  detach(b);
+  EXPECT_FALSE(status().closed);
+  attach(later);
+  put(0, {1});
+  detach(later);
+  EXPECT_TRUE(status().closed);
+  EXPECT_THAT(numbers(*dequeue(1)->value), ElementsAre(1));
+}
+
 TEST_F(OrderedMerge, ClosesTheQueueWithTheFirstFailure) {
   const auto a = client();
   attach(a);

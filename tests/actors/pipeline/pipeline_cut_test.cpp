@@ -3,10 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <fstream>
 #include <random>
 
+#include "actors/pipeline/at_work.h"
 #include "support/message_of.h"
 #include "support/temporary_directory.h"
 #include "troupe/actors/pipeline/arrays.h"
@@ -19,68 +19,10 @@ namespace {
 
 using ::testing::HasSubstr;
 
-/// Numbers that identify records.
-using Ids = std::vector<std::int64_t>;
-
-constexpr std::chrono::minutes kDeadline{5};
-
-/// A pipeline at work, of which batches are taken one at a time.
-class AtWork {
- public:
-  AtWork(const Batches& batches, const PipelineSnapshot* from = nullptr)
-      : batches_(batches), troupe_({2, 1}), running_(batches.spawn(troupe_, "", 7, from)) {
-    for (const auto& [name, decoder] : running_.decoders) troupe_.tell(decoder, start_atom_v);
-  }
-  ~AtWork() {
-    running_ = {};  // a handle keeps the thread of a reader
-    EXPECT_TRUE(troupe_.stop(std::chrono::seconds(60)).empty());
-  }
-
-  /// The ids of the next batch; empty at the end of the data.
-  Ids next() {
-    DequeueRequest request;
-    request.count = batches_.rows();
-    request.up_to = batches_.remainder() == Remainder::keep;
-    try {
-      const auto batch = troupe_.ask<Batch>(running_.queue, kDeadline, dequeue_atom_v, request);
-      Ids ids;
-      const auto& column = batch.components.back();
-      for (std::int64_t i = 0; i < batch.rows(); ++i)
-        ids.push_back(static_cast<std::int64_t>(column.at(i)));
-      return ids;
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), Code::out_of_range) << error.what();
-      return {};
-    }
-  }
-  std::vector<Ids> rest() {
-    std::vector<Ids> all;
-    while (true) {
-      auto ids = next();
-      if (ids.empty()) return all;
-      all.push_back(std::move(ids));
-    }
-  }
-  PipelineSnapshot snapshot() {
-    return troupe_.ask<PipelineSnapshot>(running_.keeper, kDeadline, snapshot_atom_v);
-  }
-  const std::vector<std::string>& notes() const { return running_.notes; }
-
- private:
-  const Batches batches_;
-  Troupe troupe_;
-  Batches::Running running_;
-};
-
-Ids flat(const std::vector<Ids>& batches) {
-  Ids all;
-  for (const auto& ids : batches) all.insert(all.end(), ids.begin(), ids.end());
-  return all;
-}
-Ids sorted(Ids ids) {
-  std::ranges::sort(ids);
-  return ids;
-}
+using test::AtWork;
+using test::flat;
+using test::Ids;
+using test::sorted;
 
 class PipelineCut : public ::testing::Test {
  protected:

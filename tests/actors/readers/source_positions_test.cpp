@@ -309,6 +309,35 @@ TEST_P(SourcePositions, GiveTheSameRecordsInBlocksOfAnySize) {
       }
 }
 
+TEST_P(SourcePositions, CutTheRecordsInPieces) {
+  const auto source = make();
+  const auto all = test::read_with_places(*source);
+  if (source->pieces() < 2) return;
+  ASSERT_LT(source->pieces(), 100u);
+  std::vector<std::string> together;
+  for (std::uint64_t piece = 0; piece < source->pieces(); ++piece) {
+    const auto whole = make();
+    whole->seek(source->piece(piece));
+    const auto records = test::read_with_places(*whole, {.within_piece = true});
+    together.insert(together.end(), records.begin(), records.end());
+    // Half a piece, and what is left of it in another source.
+    for (std::size_t done = 0; done <= records.size(); ++done) {
+      const auto first = make();
+      first->seek(source->piece(piece));
+      std::vector<RecordRun> runs;
+      for (std::size_t i = 0; i < done; ++i)
+        ASSERT_TRUE(first->read(runs, {.records = 1, .within_piece = true}));
+      ASSERT_EQ(source->piece_of(first->position()), piece) << first->position().str();
+      const auto second = make();
+      second->seek(first->position());
+      EXPECT_EQ(test::read_with_places(*second, {.records = 2, .within_piece = true}),
+                (std::vector<std::string>(records.begin() + static_cast<std::ptrdiff_t>(done),
+                                          records.end())));
+    }
+  }
+  EXPECT_EQ(together, all);
+}
+
 TEST_P(SourcePositions, AreRefusedOrReadWhateverTheySay) {
   std::mt19937 random(17);
   const auto position = make()->position();

@@ -721,6 +721,7 @@ LeadingConductor::behavior_type conductor(Self self, OptionsPtr options) {
         return answer([&] { return remove_replica(self, options, name); });
       },
       [self](status_atom) { return staying_replicas(self->state); },
+      [self, options](log_atom, const std::string& words) { tell(self, options, words); },
   };
 }
 

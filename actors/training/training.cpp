@@ -219,6 +219,7 @@ struct Training::Running {
   Running(ThreadBudget budget, Troupe* host) : troupe(host ? Troupe(*host) : Troupe(budget)) {}
   Troupe troupe;
   LeadingConductor conductor;
+  PipelineEditor pipeline;
   SummaryWriter summaries;
   Publisher publisher;
   Observer observer;
@@ -690,6 +691,9 @@ TrainingOutcome Training::run() {
           ? examples_of(troupe, host_.examples)
           : data_.spawn(troupe, "", seed, data_before ? &data_before->pipeline : nullptr);
   notes.insert(notes.end(), pipeline.notes.begin(), pipeline.notes.end());
+  lock.lock();
+  running_->pipeline = pipeline.keeper;
+  lock.unlock();
   FeederOptions f;
   f.queue = pipeline.queue;
   f.batch = data_.rows();
@@ -905,6 +909,51 @@ std::vector<std::string> Training::set_replicas(int count) {
   return changed;
 }
 
+template <class Change>
+std::vector<std::string> Training::change_pipeline(const char* what, Change change) {
+  const std::shared_lock asking(asking_);
+  std::unique_lock lock(mutex_);
+  if (!running_ || !running_->conductor)
+    fail(Code::failed_precondition, "readers and decoders come and go only while a run goes on");
+  const PipelineEdits edits(running_->troupe, running_->pipeline);
+  const auto conductor = running_->conductor;
+  lock.unlock();
+  std::vector<std::string> changed = change(edits);
+  for (const auto& name : changed) caf::anon_send(conductor, log_atom_v, text(name, what));
+  return changed;
+}
+
+std::string Training::add_reader() {
+  return change_pipeline(
+      " joins", [](const PipelineEdits& edits) { return std::vector{edits.add_reader()}; })[0];
+}
+
+std::string Training::remove_reader(const std::string& name) {
+  return change_pipeline(" leaves", [&](const PipelineEdits& edits) {
+    return std::vector{edits.remove_reader(name)};
+  })[0];
+}
+
+std::vector<std::string> Training::set_readers(int count) {
+  return change_pipeline(" comes or goes",
+                         [&](const PipelineEdits& edits) { return edits.set_readers(count); });
+}
+
+std::string Training::add_decoder() {
+  return change_pipeline(
+      " joins", [](const PipelineEdits& edits) { return std::vector{edits.add_decoder()}; })[0];
+}
+
+std::string Training::remove_decoder() {
+  return change_pipeline(
+      " leaves", [](const PipelineEdits& edits) { return std::vector{edits.remove_decoder()}; })[0];
+}
+
+std::vector<std::string> Training::set_decoders(int count) {
+  return change_pipeline(" comes or goes",
+                         [&](const PipelineEdits& edits) { return edits.set_decoders(count); });
+}
+
 std::vector<std::string> Training::members() const {
   const std::lock_guard guard(mutex_);
   std::vector<std::string> names;
@@ -944,6 +993,7 @@ std::vector<std::string> Training::stop(std::chrono::milliseconds deadline) {
   const std::unique_lock asking(asking_);
   std::unique_lock lock(mutex_);
   running_->conductor = LeadingConductor();
+  running_->pipeline = PipelineEditor();
   running_->summaries = SummaryWriter();
   running_->publisher = Publisher();
   {

@@ -169,6 +169,16 @@ class Training {
   /// Adds or removes until so many are left; returns the names of those that come or go.
   std::vector<std::string> set_replicas(int count);
 
+  /// One more reader of the training data, one less, so many; and the same for decoders: see
+  /// PipelineEdits. Each record is still trained on once per epoch. At the same times as for
+  /// replicas; a deterministic run refuses other readers, but not other decoders.
+  std::string add_reader();
+  std::string remove_reader(const std::string& name = "");
+  std::vector<std::string> set_readers(int count);
+  std::string add_decoder();
+  std::string remove_decoder();
+  std::vector<std::string> set_decoders(int count);
+
   /// The names of all actors: "replica 0", "shard 1", "feeder" ... From any thread.
   std::vector<std::string> members() const;
   /// Ends that actor at once, as a fault would. What then happens to the run: see
@@ -187,6 +197,8 @@ class Training {
   struct Running;
   template <class Answer, class... Words>
   Answer ask_conductor(Words... words);
+  template <class Change>
+  std::vector<std::string> change_pipeline(const char* what, Change change);
   std::uint64_t memory_bound() const;
   ObservationsPtr observed() const;
   TrainingOptions options_;

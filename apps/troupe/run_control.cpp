@@ -23,8 +23,21 @@ const std::vector<std::pair<std::string, std::string>> kOrders{
     {"add-replica", "one more replica"},
     {"remove-replica", "one less, the newest or the one named behind it: remove-replica replica 0"},
     {"replicas N", "as many as that"},
+    {"add-reader", "one more reader of the training data, with its share of the decoders"},
+    {"remove-reader", "one less, the newest or the one named behind it: remove-reader reader 1"},
+    {"readers N", "as many as that"},
+    {"add-decoder", "one more decoder"},
+    {"remove-decoder", "one less"},
+    {"decoders N", "as many as that"},
     {"members", "the names of all actors"},
     {"stop", "end after the step in progress, with a checkpoint"},
+};
+
+const std::vector<std::pair<std::string, std::string>> kEnsembleOrders{
+    {"members", "who learns"},
+    {"join FILE MEMBER", "one more: that member of a topology file"},
+    {"leave MEMBER", "it ends after the step in progress, with a checkpoint"},
+    {"member MEMBER ORDER", "what one training is told: member a policy ssp:2"},
 };
 
 std::vector<std::string> order_names() {
@@ -40,9 +53,40 @@ std::string control_of(const std::string& given, const TrainingOptions& options)
   return control_path(options.checkpoints.directory);
 }
 
+int how_many(const std::string& order, const std::string& argument) {
+  int count = 0;
+  const auto* end = argument.data() + argument.size();
+  const auto [stop, error] = std::from_chars(argument.data(), end, count);
+  if (error != std::errc() || stop != end || count < 1)
+    fail(Code::invalid_argument, "say how many: ", order, " 4");
+  return count;
+}
+
+std::string come_or_go(const std::vector<std::string>& changed) {
+  return changed.empty() ? "there are so many already\n"
+                         : fmt::format("joining or leaving: {}\n", fmt::join(changed, ", "));
+}
+
+std::pair<std::string, std::string> split_order(const std::string& given) {
+  const auto blank = std::min(given.find(' '), given.size());
+  return {given.substr(0, blank), blank < given.size() ? given.substr(blank + 1) : std::string()};
+}
+
+void expect_alone(const std::string& order, const std::string& argument) {
+  if (!argument.empty())
+    fail(Code::invalid_argument, "'", order, "' stands alone, but '", argument, "' follows");
+}
+
 std::string list_of_orders() {
   std::string list;
-  for (const auto& [order, words] : kOrders) list += fmt::format("  {:<20} {}\n", order, words);
+  const auto add = [&list](const auto& orders) {
+    for (const auto& [order, words] : orders) list += fmt::format("  {:<20} {}\n", order, words);
+  };
+  add(kOrders);
+  list +=
+      "of a run that trains the members of an ensemble, beside status, those about readers and "
+      "decoders, and stop:\n";
+  add(kEnsembleOrders);
   return list;
 }
 
@@ -51,13 +95,17 @@ void RunControl::tell(const Progress& progress) {
   progress_ = progress;
 }
 
-std::unique_ptr<ControlSocket> RunControl::listen(const std::string& path, Training& training) {
+std::unique_ptr<ControlSocket> listen_at(const std::string& path, ControlSocket::Handler handler) {
   if (path.empty()) return nullptr;
   const auto directory = std::filesystem::path(path).parent_path();
   std::error_code error;
   if (!directory.empty()) std::filesystem::create_directories(directory, error);
-  return std::make_unique<ControlSocket>(
-      path, [this, &training](const std::string& order) { return obey(order, training); });
+  return std::make_unique<ControlSocket>(path, std::move(handler));
+}
+
+std::unique_ptr<ControlSocket> RunControl::listen(const std::string& path, Training& training) {
+  return listen_at(path,
+                   [this, &training](const std::string& order) { return obey(order, training); });
 }
 
 std::string RunControl::status() {
@@ -67,13 +115,8 @@ std::string RunControl::status() {
 }
 
 std::string RunControl::obey(const std::string& given, Training& training) {
-  const auto blank = std::min(given.find(' '), given.size());
-  const auto order = given.substr(0, blank);
-  const auto argument = blank < given.size() ? given.substr(blank + 1) : std::string();
-  const auto alone = [&] {
-    if (!argument.empty())
-      fail(Code::invalid_argument, "'", order, "' stands alone, but '", argument, "' follows");
-  };
+  const auto [order, argument] = split_order(given);
+  const auto alone = [&order = order, &argument = argument] { expect_alone(order, argument); };
   if (order == "status") return alone(), status();
   if (order == "explain") {
     alone();
@@ -94,16 +137,8 @@ std::string RunControl::obey(const std::string& given, Training& training) {
   if (order == "add-replica") return alone(), training.add_replica() + " joins\n";
   if (order == "remove-replica")
     return training.remove_replica(argument) + " leaves when it has computed what it has\n";
-  if (order == "replicas") {
-    int count = 0;
-    const auto* end = argument.data() + argument.size();
-    const auto [stop, error] = std::from_chars(argument.data(), end, count);
-    if (error != std::errc() || stop != end || count < 1)
-      fail(Code::invalid_argument, "say how many: replicas 4");
-    const auto changed = training.set_replicas(count);
-    return changed.empty() ? "there are so many already\n"
-                           : fmt::format("joining or leaving: {}\n", fmt::join(changed, ", "));
-  }
+  if (order == "replicas") return come_or_go(training.set_replicas(how_many(order, argument)));
+  if (auto done = edit_pipeline(order, argument, training)) return *done;
   if (order == "members") return alone(), fmt::format("{}\n", fmt::join(training.members(), "\n"));
   if (order == "stop") {
     alone();

@@ -4,6 +4,8 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "control_socket.h"
 #include "troupe/actors/training/training.h"
@@ -20,10 +22,11 @@ class RunControl {
   /// and the training must live longer. Makes the directory. Throws as ControlSocket.
   std::unique_ptr<ControlSocket> listen(const std::string& path, Training& training);
 
- private:
+  /// Carries an order out and answers. Throws what it cannot do.
   std::string obey(const std::string& order, Training& training);
   std::string status();
 
+ private:
   std::mutex mutex_;
   std::optional<Progress> progress_;
 };
@@ -31,7 +34,38 @@ class RunControl {
 /// Where the run listens: at `given`, else in the directory of its checkpoints, else nowhere.
 std::string control_of(const std::string& given, const TrainingOptions& options);
 
+/// Listens there, unless the path is empty. Makes its directory. Throws as ControlSocket.
+std::unique_ptr<ControlSocket> listen_at(const std::string& path, ControlSocket::Handler handler);
+
 /// The orders that there are, with their words, for messages and --help.
 std::string list_of_orders();
+
+/// An order and what follows it.
+std::pair<std::string, std::string> split_order(const std::string& given);
+/// Refuses what follows an order that stands alone.
+void expect_alone(const std::string& order, const std::string& argument);
+/// "replicas 4"
+int how_many(const std::string& order, const std::string& argument);
+/// "joining or leaving: reader 1, reader 2"
+std::string come_or_go(const std::vector<std::string>& changed);
+
+/// Carries out an order about readers and decoders; nothing for another one. `pipeline` has the
+/// methods of PipelineEdits.
+template <class Pipeline>
+std::optional<std::string> edit_pipeline(const std::string& order, const std::string& argument,
+                                         Pipeline& pipeline) {
+  if (order == "add-reader")
+    return expect_alone(order, argument), pipeline.add_reader() + " joins\n";
+  if (order == "remove-reader")
+    return pipeline.remove_reader(argument) + " leaves, and hands back what it has not read\n";
+  if (order == "readers") return come_or_go(pipeline.set_readers(how_many(order, argument)));
+  if (order == "add-decoder")
+    return expect_alone(order, argument), pipeline.add_decoder() + " joins\n";
+  if (order == "remove-decoder")
+    return expect_alone(order, argument),
+           pipeline.remove_decoder() + " leaves when the queue has what it has\n";
+  if (order == "decoders") return come_or_go(pipeline.set_decoders(how_many(order, argument)));
+  return std::nullopt;
+}
 
 }  // namespace troupe::cli

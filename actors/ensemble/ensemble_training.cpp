@@ -299,6 +299,31 @@ void EnsembleTraining::leave(const std::string& name) {
   fail(Code::not_found, "there is no member '", name, "'");
 }
 
+std::vector<std::pair<std::string, bool>> EnsembleTraining::members() const {
+  auto& s = *state_;
+  const std::lock_guard guard(s.mutex);
+  std::vector<std::pair<std::string, bool>> names;
+  for (const auto& seat : s.seats) names.emplace_back(seat.member.name, !seat.done);
+  return names;
+}
+
+void EnsembleTraining::change(const std::string& name,
+                              const std::function<void(Training&)>& change) {
+  auto& s = *state_;
+  std::unique_lock lock(s.mutex);
+  const auto seat = std::find_if(s.seats.begin(), s.seats.end(),
+                                 [&](const auto& one) { return one.member.name == name; });
+  if (seat == s.seats.end()) fail(Code::not_found, "there is no member '", name, "'");
+  lock.unlock();  // it stays where it is, and may take its time
+  try {
+    change(*seat->training);
+  } catch (const Error& error) {
+    throw error.within(title(seat->member));
+  }
+}
+
+PipelineEdits EnsembleTraining::edits() { return {state_->troupe, state_->pipeline.keeper}; }
+
 void EnsembleTraining::request_stop() noexcept { state_->stop_requested.store(true); }
 
 std::vector<std::string> EnsembleTraining::stop(std::chrono::milliseconds deadline) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "troupe/actors/ensemble/ensemble_scores.h"
@@ -86,6 +87,15 @@ class EnsembleTraining {
   /// Ends one member after the step that it is in, with a checkpoint. From any thread; throws
   /// not_found.
   void leave(const std::string& name);
+
+  /// The names of all members, in the order in which they joined, and whether they are still
+  /// learning. From any thread.
+  std::vector<std::pair<std::string, bool>> members() const;
+  /// Calls `change` with the training of a member, to look at it or to do what a Training lets
+  /// any thread do. From any thread, while the run goes on; throws not_found.
+  void change(const std::string& name, const std::function<void(Training&)>& change);
+  /// To change who reads and decodes the batches of all members; while the run goes on.
+  PipelineEdits edits();
 
   /// Ends all members after their steps in progress, with checkpoints. From any thread and from
   /// signal handlers.

@@ -18,8 +18,11 @@ struct EditArguments {
   std::vector<std::string> order;
 };
 
-int edit(const EditArguments& a) {
+int edit(EditArguments a) {
   std::error_code error;
+  // The run may have been started elsewhere.
+  if (a.order.size() > 1 && a.order[0] == "join")
+    a.order[1] = std::filesystem::absolute(a.order[1]).string();
   const auto path = std::filesystem::is_directory(a.run, error) ? control_path(a.run) : a.run;
   say("{}", send_order(path, fmt::format("{}", fmt::join(a.order, " "))));
   return kExitOk;

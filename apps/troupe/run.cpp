@@ -49,7 +49,7 @@ int run_training(TopologyFile& file, const RunArguments& a) {
 int run(const TopologyArguments& topology, const RunArguments& a) {
   return with_topology(topology, [&](TopologyFile& file) {
     complete(file, a);
-    if (file.ensemble) return run_ensemble(file);
+    if (file.ensemble) return run_ensemble(file, a);
     if (file.stages) return run_stages(file);
     return run_training(file, a);
   });

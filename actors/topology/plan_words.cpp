@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <map>
 #include <sstream>
+#include <string_view>
 #include <tuple>
 
 #include "troupe/actors/topology/dot_words.h"
@@ -138,32 +139,45 @@ constexpr Look kLooks[] = {
     {"results", "#f2ecf7", "#7d5ba6"},    {"evaluation data", "#f2ecf7", "#7d5ba6"},
 };
 
+constexpr std::string_view kShard = "shard ";
+constexpr std::string_view kCopies = "copies of shard ";
+
+/// "shard 0" for every shard, "copies of shard 0" for all copies, and others as they are.
+std::string first_of_its_kind(const std::string& id) {
+  for (const auto kind : {kShard, kCopies})
+    if (id.starts_with(kind)) return std::string(kind) + "0";
+  return id;
+}
+
 /// The plan with many shards drawn as one: nobody can read a picture of thirty.
 Plan with_few_shards(const Plan& given) {
-  constexpr int kMostShards = 4;
-  const auto is_shard = [](const std::string& id) { return id.starts_with("shard "); };
-  std::uint64_t bytes = 0;
-  int count = 0;
-  for (const auto& each : given.actors)
-    if (is_shard(each.id)) ++count, bytes += each.bytes;
+  constexpr auto kMostShards = 4;
+  const auto count = std::count_if(given.actors.begin(), given.actors.end(),
+                                   [](const auto& each) { return each.id.starts_with(kShard); });
   if (count <= kMostShards) return given;
   auto plan = given;
   plan.actors.clear();
+  std::map<std::string, std::size_t> drawn;
   for (auto each : given.actors) {
-    if (is_shard(each.id) && each.id != "shard 0") continue;
-    if (is_shard(each.id)) {
-      each.count = count;
+    each.id = first_of_its_kind(each.id);
+    const auto [at, first] = drawn.emplace(each.id, plan.actors.size());
+    if (!first) {
+      plan.actors[at->second].count += each.count;
+      plan.actors[at->second].bytes += each.bytes;
+      continue;
+    }
+    if (each.id.starts_with(kShard)) {
       each.name = "shards";
-      each.bytes = bytes;
       each.detail = text(given.variables.size(), " variables");
+    } else if (each.id.starts_with(kCopies)) {
+      each.name = "copies of shards";
     }
     plan.actors.push_back(each);
   }
   plan.flows.clear();
   std::map<std::tuple<std::string, std::string, std::string>, std::size_t> known;
   for (auto flow : given.flows) {
-    for (auto* end : {&flow.from, &flow.to})
-      if (is_shard(*end)) *end = "shard 0";
+    for (auto* end : {&flow.from, &flow.to}) *end = first_of_its_kind(*end);
     const auto [at, added] =
         known.emplace(std::tuple(flow.from, flow.to, flow.what), plan.flows.size());
     if (added)
@@ -252,8 +266,9 @@ std::string to_dot(const TopologyPlan& given) {
     if (flow.bytes) label += '\n' + in_units(*flow.bytes) + " / " + flow.when;
     // What goes against the stream must not turn the picture round.
     const bool back = flow.to == "replica" && flow.from.starts_with("shard");
-    const bool dashed = flow.to == "coordinator" || flow.to == "checkpointer" ||
-                        flow.to == "evaluator" || flow.to == "summary writer";
+    const bool dashed = flow.to.starts_with(kCopies) || flow.to == "coordinator" ||
+                        flow.to == "checkpointer" || flow.to == "evaluator" ||
+                        flow.to == "summary writer";
     out << "  " << dot_quoted(flow.from) << " -> " << dot_quoted(flow.to)
         << " [label=" << dot_quoted(label)
         << (back || (flow.what == "gradients" && flow.to.starts_with("stage"))

@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <numeric>
 
 #include "troupe/actors/aggregation/policy_catalog.h"
-#include "troupe/actors/parameters/group_placement.h"
 #include "troupe/actors/stages/stage_program.h"
 #include "troupe/actors/topology/graph_work.h"
+#include "troupe/actors/topology/parameter_plan.h"
 #include "troupe/actors/training/fragments.h"
 #include "troupe/devices/placer.h"
 
@@ -101,67 +100,8 @@ std::size_t slots_of(const OptimizerConfig& optimizer) {
   return Optimizer(optimizer).slot_names().size();
 }
 
-/// The policy of each shard, by its name; those of groups of variables have one of their own.
-using Policies = std::map<std::string, std::string>;
-
-/// place_all() where groups of variables have shards of their own.
-void place_all_groups(Plan& plan, const std::vector<Variable>& variables, const TrainingOptions& o,
-                      Policies& policies) {
-  const auto& groups = o.aggregation.groups;
-  std::vector<std::string> names;
-  for (const auto& variable : variables) names.push_back(variable.name());
-  const auto placed = place_groups(variables, groups_of(names, groups),
-                                   static_cast<std::uint32_t>(o.shards), o.placement, 0);
-  for (const auto& rows : placed.rows) {
-    const auto& variable = variables[rows.variable];
-    const auto group = placed.group_of_shard[rows.shard];
-    const auto home = text("shard ", rows.shard);
-    policies[home] = group == 0 ? o.aggregation.policy : groups[group - 1].policy;
-    plan.variables.push_back({variable.name(), variable.spec(), bytes_of(variable.spec()),
-                              variable.trainable(), home,
-                              text(group == 0 ? "it has no policy of its own"
-                                              : "it is one of " + groups[group - 1].variables,
-                                   ": ", policies[home])});
-  }
-}
-
-/// Where the variables of a training live, as Training places them, and why.
-void place_all(Plan& plan, const std::vector<Variable>& variables, const TrainingOptions& o,
-               Policies& policies) {
-  if (!o.aggregation.groups.empty()) return place_all_groups(plan, variables, o, policies);
-  const auto shards = static_cast<std::uint32_t>(o.shards);
-  const auto shard_of = place_variables(variables, shards, o.placement);
-  const auto in_turn = place_variables(variables, shards, VariablePlacement::round_robin);
-  std::vector<std::size_t> order(variables.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  const auto bytes = [&](std::size_t i) { return bytes_of(variables[i].spec()); };
-  const auto balanced = place_variables(variables, shards, VariablePlacement::by_bytes);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return bytes(a) > bytes(b); });
-  std::vector<std::uint64_t> load(shards);
-  std::vector<std::string> why(variables.size());
-  std::size_t rank = 0;
-  for (const auto i : order) {
-    ++rank;
-    if (shards == 1)
-      why[i] = "the only shard";
-    else if (shard_of == balanced)
-      why[i] = rank == 1 ? text("the largest; all shards were empty")
-                         : text("number ", rank, " by bytes; shard ", shard_of[i],
-                                " had least: ", load[shard_of[i]], " bytes");
-    else if (shard_of == in_turn)
-      why[i] = text("number ", i, " in order of creation, in turn");
-    else
-      why[i] = "by a function of the program";
-    load[shard_of[i]] += bytes(i);
-  }
-  for (std::size_t i = 0; i < variables.size(); ++i)
-    plan.variables.push_back({variables[i].name(), variables[i].spec(), bytes(i),
-                              variables[i].trainable(), text("shard ", shard_of[i]), why[i]});
-}
-
-void place_nodes(Plan& plan, const Graph& graph, const std::string& device) {
-  const auto placement = place(graph, {device});
+void place_nodes(Plan& plan, const Graph& graph, const std::vector<std::string>& devices) {
+  const auto placement = place(graph, devices);
   std::map<std::pair<std::size_t, std::string>, std::size_t> found;
   for (const auto& node : graph.nodes()) {
     auto choice = placement.choices.at(static_cast<std::size_t>(node.id));
@@ -213,6 +153,127 @@ void add_costs(Plan& plan, const Batches& data, double flops, double rows, doubl
                              rounded(kUpdatedBytesPerCpu, "byte/s"))});
 }
 
+/// Where replicas run; returns the devices that a graph is placed on.
+std::vector<std::string> add_devices(Plan& plan, const TrainingOptions& o, const Graph& graph,
+                                     std::uint64_t arena_bytes) {
+  const auto replicas = static_cast<std::uint64_t>(o.replicas);
+  const auto budget = o.threads.resolved();
+  const auto intra = o.devices == 1           ? budget.intra_op
+                     : o.threads.intra_op > 0 ? o.threads.intra_op
+                                              : std::max(1, budget.intra_op / o.devices);
+  const auto inside = text(intra, intra == 1 ? " thread" : " threads", " inside an op");
+  const char* holds = "activations of the steps of all replicas, as they are compiled";
+  std::vector<std::string> all;
+  for (int i = 0; i < o.devices; ++i) all.push_back(text("/device:CPU:", i));
+  if (o.devices == 1) {
+    plan.actors.push_back({"device", "device CPU:0", "training", 1, "runs all graphs, " + inside,
+                           replicas * arena_bytes, holds, 0});
+  } else {
+    const bool together = std::any_of(graph.nodes().begin(), graph.nodes().end(),
+                                      [](const Node& node) { return !node.device.empty(); });
+    plan.actors.push_back(
+        {"device", text("devices CPU:0 to CPU:", o.devices - 1), "training", o.devices,
+         (together ? std::string("every replica runs on all of them, as the model asks for, ")
+                   : text("replica i on device i modulo ", o.devices, ", ")) +
+             inside + " of each",
+         replicas * arena_bytes, holds, o.devices * (intra - 1) - (budget.intra_op - 1)});
+    if (!together) all.resize(1);  // each of them runs the whole graph
+  }
+  plan.flows.push_back({"replica", "device", "runs of the step", std::nullopt, "step"});
+  return all;
+}
+
+/// What a shard holds, and what goes from it to a replica and back each time.
+struct ShardBytes {
+  std::size_t variables = 0;
+  std::string policy;  // where groups of variables have their own
+  std::uint64_t values = 0;
+  std::uint64_t trained = 0;
+  std::uint64_t pulled = 0, pushed = 0;            // as a whole
+  std::uint64_t rows_pulled = 0, rows_pushed = 0;  // of tables, at most
+};
+
+std::map<std::string, ShardBytes> held_by_shards(const std::vector<PlannedVariable>& parameters) {
+  std::map<std::string, ShardBytes> shards;
+  for (const auto& p : parameters) {
+    auto& shard = shards[text("shard ", p.shard)];
+    ++shard.variables;
+    shard.policy = p.policy;
+    shard.values += p.bytes;
+    if (p.trainable) shard.trained += p.bytes;
+    (p.table ? shard.rows_pulled : shard.pulled) += p.pulled;
+    (p.table ? shard.rows_pushed : shard.pushed) += p.pushed;
+  }
+  return shards;
+}
+
+std::uint64_t slots_of(const TrainingOptions& o) {
+  return slots_of(o.optimizer) + (o.average_decay > 0 ? 1 : 0);
+}
+
+/// Shards with their copies and the coordinator, and what goes between them and the replicas.
+/// Returns the bytes that an update of all of them passes over.
+double add_parameters(Plan& plan, const TrainingOptions& o,
+                      const std::vector<PlannedVariable>& parameters) {
+  const auto policy = make_policy(o.aggregation.policy);
+  const auto slots = slots_of(o);
+  const auto replicas = static_cast<std::uint64_t>(o.replicas);
+  const auto rounds = every(std::max({o.aggregation.accumulate, policy->local_steps()}));
+  const auto& compression = o.aggregation.compression;
+  const auto gradients = compression == "none" ? "gradients" : "gradients, " + compression;
+  const bool all_reduce = o.aggregation.all_reduce != "none";
+  const auto shards = held_by_shards(parameters);
+  double updated = 0;
+  for (const auto& [home, held] : shards) {
+    const auto bytes = held.values + slots * held.trained;
+    updated += static_cast<double>((2 + slots + replicas) * held.trained);
+    const auto words = text(held.variables, held.variables == 1 ? " variable, " : " variables, ",
+                            held.values, " bytes", held.policy.empty() ? "" : ", " + held.policy);
+    if (all_reduce)
+      plan.actors.push_back({home, o.replicas == 1 ? "shard" : "shards", "parameters", o.replicas,
+                             words + ", one beside each replica", replicas * bytes,
+                             "values and slots of the optimizer, once for each replica", 0});
+    else
+      plan.actors.push_back(
+          {home, home, "parameters", 1, words, bytes, "values and slots of the optimizer", 0});
+    if (held.pulled > 0) plan.flows.push_back({home, "replica", "parameters", held.pulled, rounds});
+    if (held.pushed > 0) plan.flows.push_back({"replica", home, gradients, held.pushed, rounds});
+    if (held.rows_pulled > 0)
+      plan.flows.push_back({home, "replica", "rows of tables, at most", held.rows_pulled, "step"});
+    if (held.rows_pushed > 0)
+      plan.flows.push_back(
+          {"replica", home, "gradients of rows, at most", held.rows_pushed, rounds});
+    if (all_reduce && o.replicas > 1)
+      plan.flows.push_back(
+          {home, home, o.aggregation.all_reduce + " all-reduce, over each link",
+           all_reduce_bytes(o.aggregation.all_reduce, o.replicas, held.pushed + held.rows_pushed),
+           rounds});
+    if (o.backup_shards == 0) continue;
+    const auto copies = static_cast<std::uint64_t>(o.backup_shards);
+    const auto id = "copies of " + home;
+    plan.actors.push_back({id, (copies == 1 ? "copy of " : "copies of ") + home, "parameters",
+                           o.backup_shards, "one takes its place when it dies", copies * bytes,
+                           "the same as " + home, 0});
+    plan.flows.push_back({home, id, text("what all replicas push", copies == 1 ? "" : ", to each"),
+                          replicas * (held.pushed + held.rows_pushed), rounds});
+  }
+  if (o.backup_shards > 0) {
+    std::uint64_t values = 0;
+    for (const auto& [home, held] : shards) values += held.values;
+    plan.actors.push_back({"keeper", "shard keeper", "parameters", 1,
+                           "puts a copy in the place of a shard that dies", values,
+                           "initial values, for new copies", 0});
+  }
+  std::string of_groups;
+  for (const auto& group : o.aggregation.groups)
+    of_groups += text("; for ", group.variables, " by ", group.policy);
+  plan.actors.push_back({"coordinator", "coordinator", "parameters", 1,
+                         text("decides by ", o.aggregation.policy, of_groups), 0, "", 0});
+  for (const auto& [home, held] : shards)
+    plan.flows.push_back({home, "coordinator", "which sets are there", std::nullopt, rounds});
+  return updated;
+}
+
 Plan plan_training(const std::string& title, const ModelFunction& function, const Batches& given,
                    const TrainingOptions& o) {
   Plan plan;
@@ -225,9 +286,10 @@ Plan plan_training(const std::string& title, const ModelFunction& function, cons
   const auto rows =
       split ? (data.rows() + o.replicas - 1) / o.replicas : data.rows();  // of a replica's step
   const auto model = function(true);
-  const auto variables = model.graph->variables();
-  Policies policies;
-  place_all(plan, variables, o, policies);
+  const auto parameters = plan_parameters(model, o, rows);
+  for (const auto& p : parameters)
+    plan.variables.push_back(
+        {p.name, p.spec, p.bytes, p.trainable, text("shard ", p.shard), p.why});
   const auto work = work_of_step(model, o.gradient_norm, rows, o.threads);
 
   const auto queue = add_data(plan, data, o.replicas);
@@ -246,41 +308,8 @@ Plan plan_training(const std::string& title, const ModelFunction& function, cons
                          memory.batches, "batches on the way to them and with them", 0});
   plan.flows.push_back(
       {"feeder", "replica", split ? "share of a batch" : "batch", batch_bytes(rows), "step"});
-  const auto intra = o.threads.resolved().intra_op;
-  plan.actors.push_back(
-      {"device", "device CPU:0", "training", 1,
-       text("runs all graphs, ", intra, intra == 1 ? " thread" : " threads", " inside an op"),
-       static_cast<std::uint64_t>(o.replicas) * work.arena_bytes,
-       "activations of the steps of all replicas, as they are compiled", 0});
-  plan.flows.push_back({"replica", "device", "runs of the step", std::nullopt, "step"});
-
-  std::map<std::string, std::uint64_t> trained, all;
-  for (const auto& v : plan.variables) {
-    all[v.home] += v.bytes;
-    if (v.trainable) trained[v.home] += v.bytes;
-  }
-  const auto slots = slots_of(o.optimizer) + (o.average_decay > 0 ? 1 : 0);
-  const auto rounds = every(std::max({o.aggregation.accumulate, policy->local_steps()}));
-  double updated = 0;
-  for (const auto& [home, bytes] : all) {
-    const auto count = std::count_if(plan.variables.begin(), plan.variables.end(),
-                                     [&, name = home](const auto& v) { return v.home == name; });
-    plan.actors.push_back({home, home, "parameters", 1,
-                           text(count, count == 1 ? " variable, " : " variables, ", bytes, " bytes",
-                                policies.empty() ? "" : ", " + policies[home]),
-                           bytes + slots * trained[home], "values and slots of the optimizer", 0});
-    plan.flows.push_back({home, "replica", "parameters", bytes, rounds});
-    plan.flows.push_back({"replica", home, "gradients", trained[home], rounds});
-    updated +=
-        static_cast<double>((2 + slots + static_cast<std::size_t>(o.replicas)) * trained[home]);
-  }
-  std::string of_groups;
-  for (const auto& group : o.aggregation.groups)
-    of_groups += text("; for ", group.variables, " by ", group.policy);
-  plan.actors.push_back({"coordinator", "coordinator", "parameters", 1,
-                         text("decides by ", o.aggregation.policy, of_groups), 0, "", 0});
-  for (const auto& [home, bytes] : all)
-    plan.flows.push_back({home, "coordinator", "which sets are there", std::nullopt, rounds});
+  const auto devices = add_devices(plan, o, *model.graph, work.arena_bytes);
+  const auto updated = add_parameters(plan, o, parameters);
   if (o.evaluation.data) {
     const auto set = add_data(plan, *o.evaluation.data, 1, "evaluation ");
     plan.actors.push_back({"evaluator", "evaluator", "results", 1,
@@ -288,8 +317,8 @@ Plan plan_training(const std::string& title, const ModelFunction& function, cons
                                                    : text("every ", o.evaluation.every, " steps"),
                            batch_total(*o.evaluation.data), "the evaluation set", 0});
     plan.flows.push_back({set, "evaluator", "batches", std::nullopt, "once"});
-    for (const auto& [home, bytes] : all)
-      plan.flows.push_back({home, "evaluator", "parameters", bytes, "evaluation"});
+    for (const auto& [home, held] : held_by_shards(parameters))
+      plan.flows.push_back({home, "evaluator", "parameters", held.values, "evaluation"});
   }
   if (!o.checkpoints.directory.empty()) {
     plan.actors.push_back(
@@ -298,19 +327,19 @@ Plan plan_training(const std::string& title, const ModelFunction& function, cons
               o.checkpoints.every == 0 ? std::string("at the end")
                                        : text("every ", o.checkpoints.every, " steps")),
          0, "", 1});
-    for (const auto& [home, bytes] : all)
-      plan.flows.push_back(
-          {home, "checkpointer", "values and slots", bytes + slots * trained[home], "checkpoint"});
+    for (const auto& [home, held] : held_by_shards(parameters))
+      plan.flows.push_back({home, "checkpointer", "values and slots",
+                            held.values + slots_of(o) * held.trained, "checkpoint"});
   }
   if (!o.summary_directory.empty())
     plan.actors.push_back(
         {"summary writer", "summary writer", "results", 1, o.summary_directory, 0, "", 1});
   if (!o.summary_directory.empty())
     plan.flows.push_back({"replica", "summary writer", "loss and metrics", std::nullopt, "step"});
-  place_nodes(plan, *model.graph, "/device:CPU:0");
+  place_nodes(plan, *model.graph, devices);
   add_costs(plan, data, work.flops * (split ? o.replicas : 1),
             static_cast<double>(rows) * (split ? o.replicas : 1), updated, "replicas",
-            std::max(o.replicas, intra));
+            std::max(o.replicas, o.threads.resolved().intra_op));
   finish(plan, o.threads);
   return plan;
 }
@@ -338,6 +367,7 @@ Plan plan_stages(const std::string& title, const TopologyFile& file) {
   const auto slots = slots_of(o.optimizer);
   double slowest = 0, updated = 0;
   std::string slowest_why;
+  std::vector<std::pair<std::string, std::uint64_t>> kept;  // by a checkpoint, of each stage
   for (std::uint32_t i = 0; i < stages; ++i) {
     const auto& program = programs[i];
     const auto id = text("stage ", i);
@@ -362,6 +392,7 @@ Plan plan_stages(const std::string& title, const TopologyFile& file) {
                                 most == 1 ? " micro-batch" : " micro-batches", " under way"),
                            values + slots * trained + most * work.input_bytes + work.arena_bytes,
                            "values, slots, inputs of the micro-batches, activations of one", 0});
+    kept.emplace_back(id, values + slots * trained);
     const auto from = i == 0 ? std::string("leader") : text("stage ", i - 1);
     plan.flows.push_back(
         {from, id, i == 0 ? "inputs" : "activations", work.input_bytes, "micro-batch"});
@@ -373,10 +404,19 @@ Plan plan_stages(const std::string& title, const TopologyFile& file) {
                          " a step, at ", rounded(kFlopsPerCpu, "flop/s"));
     }
     updated += static_cast<double>((2 + slots) * trained);
-    place_nodes(plan, *program.backward.graph, text("/device:CPU:", i));
+    place_nodes(plan, *program.backward.graph, {text("/device:CPU:", i)});
   }
   plan.flows.push_back({"leader", text("stage ", stages - 1), "labels",
                         bytes_of(staged.model.labels, rows), "micro-batch"});
+  if (const auto& c = file.options.checkpoints; !c.directory.empty()) {
+    plan.actors.push_back(
+        {"checkpointer", "checkpointer", "results", 1,
+         text(c.directory, ", ",
+              c.every == 0 ? std::string("at the end") : text("every ", c.every, " steps")),
+         0, "", 1});
+    for (const auto& [id, bytes] : kept)
+      plan.flows.push_back({id, "checkpointer", "values and slots", bytes, "checkpoint"});
+  }
   const auto bubble = static_cast<double>(stages - 1) / static_cast<double>(pieces + stages - 1);
   add_costs(plan, file.data, 0, static_cast<double>(file.data.rows()), updated, "stages", 1);
   for (auto& cost : plan.costs)

@@ -3,9 +3,18 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <deque>
+#include <map>
 #include <numeric>
 
 #include "support/temporary_directory.h"
+#include "troupe/actors/allreduce/reduction.h"
+#include "troupe/actors/parameters/parameter_store.h"
+#include "troupe/ops/array.h"
+#include "troupe/ops/elementwise.h"
+#include "troupe/ops/nn/losses.h"
+#include "troupe/ops/reductions.h"
+#include "troupe/ops/state.h"
 
 namespace troupe {
 namespace {
@@ -115,6 +124,113 @@ TEST_F(APlan, CountsBytesOfEachLink) {
             10U * 5 * 4);
   EXPECT_EQ(flow(plan("replicas: 2 aggregation { policy: 'local:8' }"), "replica", "shard 0").when,
             "8 steps");
+}
+
+TEST_F(APlan, SaysWhatAShardReallyHolds) {
+  const auto p = plan("shards: 2 optimizer: 'adam' average_decay: 0.9");
+  std::vector<ShardVariable> variables;
+  for (const auto& v : p.variables)
+    if (v.home == "shard 1")
+      variables.push_back({v.name, Tensor(v.spec.dtype, v.spec.shape), v.trainable});
+  const ParameterStore shard("shard 1", variables, optim::adam(), 0.01, 0.9);
+  EXPECT_EQ(shard.bytes(), actors(p, "shard 1").bytes);
+}
+
+TEST_F(APlan, ShowsVariablesThatAreCut) {
+  const auto p = plan("shards: 2 max_shard_bytes: 100");
+  std::map<std::string, std::string> homes;
+  for (const auto& v : p.variables) homes[v.name] = v.home;
+  EXPECT_EQ(homes["hidden/weights rows 0 to 1"], "shard 0");
+  EXPECT_EQ(homes["hidden/weights rows 2 to 3"], "shard 1");
+  EXPECT_EQ(p.variables[0].bytes, 16U * 4);
+  EXPECT_THAT(p.variables[0].why, HasSubstr("cut, as it has more than 100 bytes"));
+  EXPECT_THAT(p.variables[2].why, Not(HasSubstr("cut")));
+  EXPECT_EQ(
+      flow(p, "shard 0", "replica").bytes.value() + flow(p, "shard 1", "replica").bytes.value(),
+      49U * 4);
+}
+
+TEST_F(APlan, ShowsCopiesOfShards) {
+  const auto p = plan("shards: 2 replicas: 3 backup_shards: 2 optimizer: 'adam'");
+  EXPECT_EQ(actors(p, "copies of shard 1").count, 2);
+  EXPECT_EQ(actors(p, "copies of shard 1").bytes, 2 * actors(p, "shard 1").bytes);
+  EXPECT_EQ(actors(p, "keeper").bytes, 49U * 4);
+  EXPECT_EQ(flow(p, "shard 1", "copies of shard 1").bytes, 3U * 17 * 4);
+  EXPECT_THAT(to_dot(p), HasSubstr("\"shard 1\" -> \"copies of shard 1\""));
+  const auto many = to_dot(plan("shards: 6 backup_shards: 1 max_shard_bytes: 8"));
+  EXPECT_THAT(many, HasSubstr("6 x copies of shards"));
+  EXPECT_THAT(many, Not(HasSubstr("\"copies of shard 1\"")));
+}
+
+TEST_F(APlan, CountsBytesOfCompressedGradients) {
+  const auto pushed = [&](const std::string& how) {
+    const auto p = plan("replicas: 2 aggregation { compression: '" + how + "' }");
+    EXPECT_EQ(flow(p, "shard 0", "replica").bytes, 49U * 4);
+    EXPECT_THAT(flow(p, "replica", "shard 0").what, HasSubstr(how));
+    return flow(p, "replica", "shard 0").bytes.value();
+  };
+  EXPECT_EQ(pushed("bfloat16"), 49U * 2);
+  EXPECT_EQ(pushed("float16"), 49U * 2);
+  // A tenth of 32, 8, 8 and 1 values, each with its place.
+  EXPECT_EQ(pushed("topk:0.1"), (4U + 1 + 1 + 1) * (4 + 4));
+}
+
+TEST_F(APlan, CountsBytesOfAnAllReduceAsItsMembersSendThem) {
+  for (const std::string kind : {"ring", "tree"})
+    for (const std::uint32_t members : {2U, 3U, 5U}) {
+      // What members really send to each other, in a room without actors.
+      std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> links;
+      std::deque<std::pair<std::uint32_t, ReductionPart>> under_way;
+      std::vector<std::unique_ptr<ReductionRound>> group;
+      for (std::uint32_t i = 0; i < members; ++i)
+        group.push_back(make_reduction(parse_all_reduce(kind), i, members,
+                                       [&, i](std::uint32_t to, ReductionPart part) {
+                                         for (const auto& sum : part.sums)
+                                           links[{i, to}] += sum.byte_size();
+                                         under_way.emplace_back(to, std::move(part));
+                                       }));
+      for (std::uint32_t i = 0; i < members; ++i)
+        group[i]->begin(1, {{Tensor(DType::float32, {49})}, {{}}});
+      while (!under_way.empty()) {
+        auto [to, part] = std::move(under_way.front());
+        under_way.pop_front();
+        group[to]->take(std::move(part));
+      }
+      std::uint64_t most = 0;
+      for (const auto& [link, bytes] : links) most = std::max(most, bytes);
+      const auto p = plan("replicas: " + std::to_string(members) + " aggregation { all_reduce: '" +
+                          kind + "' }");
+      const auto planned = flow(p, "shard 0", "shard 0").bytes.value();
+      EXPECT_GE(planned + 2 * sizeof(float), most) << kind << members;
+      EXPECT_LE(planned, most + 2 * sizeof(float)) << kind << members;
+      EXPECT_EQ(actors(p, "shard 0").count, static_cast<int>(members));
+    }
+}
+
+TEST_F(APlan, ShowsRowsOfTables) {
+  auto described = file(kLayers);
+  described.model = [](bool) {
+    Model m;
+    m.graph = std::make_shared<Graph>();
+    const auto x = placeholder(*m.graph, "x", DType::float32, {-1, 4});
+    const auto y = placeholder(*m.graph, "y", DType::float32, {-1, 1});
+    const auto table = variable(*m.graph, "embedding", {1 << 17, 4}, init::zeros());
+    m.inputs = {x, y};
+    m.loss = nn::mean_squared_error(reduce_sum(gather(table, cast(y, DType::int32)), {1}), x);
+    return m;
+  };
+  const auto p = plans_of(described).at(0);
+  const auto& table = p.variables.at(0);
+  EXPECT_THAT(table.why, HasSubstr("a batch reads 10 of its rows at most"));
+  EXPECT_EQ(flow(p, "shard 0", "replica").what, "rows of tables, at most");
+  EXPECT_EQ(flow(p, "shard 0", "replica").bytes, 10U * 4 * 4);
+  EXPECT_EQ(flow(p, "replica", "shard 0").bytes, 10U * (4 * 4 + 8));
+}
+
+TEST_F(APlan, ShowsDevices) {
+  const auto p = plan("replicas: 3 devices: 2");
+  EXPECT_EQ(actors(p, "device").count, 2);
+  EXPECT_THAT(actors(p, "device").detail, HasSubstr("replica i on device i modulo 2"));
 }
 
 TEST_F(APlan, BoundsWhatEverybodyHolds) {

@@ -3,10 +3,12 @@
 #include <caf/typed_response_promise.hpp>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "troupe/messages/data_state.h"
 #include "troupe/messages/stages.h"
 
 namespace troupe {
@@ -31,7 +33,16 @@ struct StageLeaderOptions {
   std::uint64_t seed = 0;
   StepListener listener;
   std::vector<std::pair<std::string, caf::actor>> watched;  ///< whose death ends the run
+
+  std::uint64_t first_step = 0;   ///< that the stages have made before
+  bool resumed_data = false;      ///< they go on from the middle, or from their end
+  DataCheckpointer checkpointer;  ///< may be none
+  std::uint64_t every = 0;        ///< steps between checkpoints; 0 for one at the end
+  PipelineKeeper keeper;          ///< of the examples' pipeline; none: no data in checkpoints
+  DataState data;                 ///< what a checkpoint says of the data beside the pipeline
 };
+
+struct StageCut;
 
 class StageLeaderState {
  public:
@@ -49,6 +60,10 @@ class StageLeaderState {
   void take_report(const StageReport& report);
   void fail_run(const Error& error);
   void end();
+  void finish();
+  void save(std::function<void()> then);
+  void write(const std::shared_ptr<StageCut>& cut);
+  bool is_due() const;
 
   StageLeader::pointer self_;
   StageLeaderOptions options_;
@@ -57,6 +72,9 @@ class StageLeaderState {
   bool started_ = false;
   bool stopping_ = false;
   bool over_ = false;
+  bool saving_ = false;               // files are being written
+  std::function<void()> when_saved_;  // what waits for that
+  std::uint64_t last_saved_ = 0;      // step
   std::map<caf::actor_addr, std::string> watched_;
   std::vector<StageReport> reports_;
   std::size_t missing_ = 0;

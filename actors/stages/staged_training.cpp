@@ -1,9 +1,13 @@
 #include "troupe/actors/stages/staged_training.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <optional>
 #include <sstream>
 
+#include "troupe/actors/checkpoint/checkpoint_directory.h"
 #include "troupe/actors/checkpoint/checkpointer.h"
+#include "troupe/actors/checkpoint/data_file.h"
 #include "troupe/actors/stages/stage.h"
 #include "troupe/actors/topology/troupe.h"
 #include "troupe/devices/cpu_device.h"
@@ -21,6 +25,66 @@ void check_component(const TensorSpec& wanted, const Batches& data, std::size_t 
   if (given.dtype != wanted.dtype || !compatible(given.shape, wanted.shape))
     fail(Code::invalid_argument, "the ", what, " of the model are ", wanted, ", but component ",
          index, " of the data is ", given);
+}
+
+void check(const CheckpointOptions& o) {
+  if (o.directory.empty() && (o.every > 0 || o.resume || !o.resume_from.empty()))
+    fail(Code::invalid_argument,
+         "checkpoints.every and checkpoints.resume need a checkpoints.directory");
+  if (o.keep_best > 0)
+    fail(Code::invalid_argument,
+         "stages are not evaluated while they are trained: checkpoints.keep_best must be 0");
+  if (!(o.keep_every_hours >= 0))
+    fail(Code::invalid_argument, "checkpoints.keep_every_hours may not be negative, but is ",
+         o.keep_every_hours);
+}
+
+/// The checkpoint to go on from, if there is to be one. Refuses a directory whose checkpoints
+/// would be mixed with those of this run.
+std::optional<Checkpoint> checkpoint_to_resume(const CheckpointOptions& o) {
+  if (o.directory.empty()) return std::nullopt;
+  const auto latest = CheckpointDirectory(o.directory).latest();
+  if (!o.resume_from.empty()) {
+    auto checkpoint = Checkpoint::open(o.resume_from);
+    if (latest && (*latest != checkpoint.step() ||
+                   !std::filesystem::equivalent(o.directory, checkpoint.directory())))
+      fail(Code::already_exists, o.directory, " has other checkpoints, up to step ", *latest,
+           ": choose another directory");
+    return checkpoint;
+  }
+  if (!o.resume && latest)
+    fail(Code::already_exists, o.directory,
+         " has checkpoints of an earlier run: resume it, or choose another directory");
+  if (!o.resume) return std::nullopt;
+  if (!latest)
+    fail(Code::not_found, "there is nothing to resume: ", o.directory, " has no checkpoint");
+  return Checkpoint::open(o.directory);
+}
+
+void check_labels(const Checkpoint& checkpoint, const std::map<std::string, std::string>& labels) {
+  const auto& state = checkpoint.manifest().state;
+  for (const auto& [key, value] : labels)
+    if (const auto found = state.find(key); found != state.end() && found->second != value)
+      fail(Code::failed_precondition, checkpoint.name(), " belongs to another run: its ", key,
+           " is '", found->second, "', not '", value, "'");
+}
+
+/// The data as the checkpoint has them, if they are to go on from there. Says when they do not.
+std::optional<DataState> data_to_resume(const Checkpoint& checkpoint,
+                                        const StagedTrainingOptions& o) {
+  if (o.checkpoints.data_from_start) return std::nullopt;
+  auto data = read_data(checkpoint);
+  if (data && !data->outstanding.empty())
+    fail(Code::failed_precondition, checkpoint.name(),
+         " was made by a run of replicas: ", data->outstanding.size(),
+         " batches were with them, which stages cannot go on with. Read ",
+         "the data from the beginning (checkpoints.data_from_start)");
+  if (!data && o.events) {
+    const auto why = why_no_data(checkpoint.manifest());
+    o.events(text(checkpoint.name(), " has no data in it", why.empty() ? "" : " (" + why + ")",
+                  ": they are read from the beginning"));
+  }
+  return data;
 }
 
 std::uint64_t bytes_of(const StageProgram& program) {
@@ -50,6 +114,8 @@ StagedTraining::StagedTraining(const StagedModel& model, Batches data,
          "a model that is cut takes batches of an input and labels, but "
          "the data have ",
          data_.components().size(), " components");
+  check(options_.checkpoints);
+  if (options_.deterministic) data_ = data_.in_order();
   check_component(model.input, data_, 0, "inputs");
   check_component(model.labels, data_, 1, "labels");
 }
@@ -79,7 +145,15 @@ TrainingOutcome StagedTraining::run() {
   if (running_) fail(Code::failed_precondition, "StagedTraining::run() may be called once");
   running_ = std::make_unique<Running>(options_.threads);
   auto& troupe = running_->troupe;
-  const auto pipeline = data_.spawn(troupe, "", options_.seed);
+  const auto& o = options_;
+  const auto begin = checkpoint_to_resume(o.checkpoints);
+  if (begin) check_labels(*begin, o.labels);
+  const auto data_before = begin ? data_to_resume(*begin, o) : std::nullopt;
+  const auto seed = data_before ? data_before->seed : o.seed;
+  const auto pipeline =
+      data_.spawn(troupe, "", seed, data_before ? &data_before->pipeline : nullptr);
+  if (o.events)
+    for (const auto& note : pipeline.notes) o.events(note);
   std::vector<StagePort> ports;
   for (std::size_t i = 0; i < programs_.size(); ++i) {
     CpuDeviceOptions d;
@@ -100,6 +174,28 @@ TrainingOutcome StagedTraining::run() {
   for (const auto& each : running_->stages)
     troupe.ask<caf::ok_atom>(each, kPatience, join_atom_v, ports);
   StageLeaderOptions l;
+  if (begin) {
+    const auto snapshot = read_snapshot(*begin);
+    for (const auto& each : running_->stages)
+      troupe.ask<caf::ok_atom>(each, kPatience, restore_atom_v, snapshot);
+    l.first_step = snapshot.version;
+    l.resumed_data = data_before.has_value();
+  }
+  if (!o.checkpoints.directory.empty()) {
+    Retention retention;
+    retention.keep_last = o.checkpoints.keep;
+    retention.keep_every_hours = o.checkpoints.keep_every_hours;
+    CheckpointerOptions w;
+    w.writer = std::make_shared<CheckpointWriter>(o.checkpoints.directory, retention);
+    w.shards = static_cast<std::uint32_t>(programs_.size());
+    w.state = o.labels;
+    l.checkpointer = troupe.spawn<caf::detached>("checkpointer", checkpointer, w);
+    l.every = o.checkpoints.every;
+    if (o.checkpoints.data) l.keeper = pipeline.keeper;
+    l.data.seed = seed;
+    l.data.rows = data_.rows();
+    l.data.trained = data_before ? data_before->trained : 0;
+  }
   l.stages = running_->stages;
   l.decoders = pipeline.decoders;
   l.examples = pipeline.queue;

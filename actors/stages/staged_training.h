@@ -10,6 +10,7 @@
 #include "troupe/actors/stages/stage_leader.h"
 #include "troupe/actors/stages/stage_order.h"
 #include "troupe/actors/stages/stage_program.h"
+#include "troupe/actors/training/training.h"
 #include "troupe/messages/system_config.h"
 
 namespace troupe {
@@ -24,8 +25,16 @@ struct StagedTrainingOptions {
   /// inter_op: threads of all actors. intra_op: threads of each stage's device.
   ThreadBudget threads;
   std::uint64_t seed = 1;
-  std::uint64_t max_steps = 0;  ///< 0: until the data end
-  StepListener listener;        ///< called by an actor, after each step
+  std::uint64_t max_steps = 0;  ///< those before a resume included; 0: until the data end
+  /// Ordered data, so that a run has the same bits each time and after a resume.
+  bool deterministic = false;
+  /// Variables and slots of all stages at one step, and the data as they stand then, so that a run
+  /// that is resumed trains on the same records as one that was never interrupted. There are no
+  /// evaluations that could find the best ones: keep_best must be 0.
+  CheckpointOptions checkpoints;
+  std::map<std::string, std::string> labels;  ///< kept in every checkpoint
+  StepListener listener;                      ///< called by an actor, after each step
+  EventListener events;                       ///< what a resumed run could not go on with
 };
 
 /// Trains a model that is cut into stages, each an actor with a CPU device of its own,
@@ -53,8 +62,9 @@ class StagedTraining {
   /// Variables and slots of each stage, as a CheckpointWriter takes them. After run().
   std::vector<ShardSnapshot> snapshots();
 
-  /// Writes them as a checkpoint to a directory; returns its path. `state` is what else it is
-  /// to hold. After run(). Throws as CheckpointWriter.
+  /// Writes them as a checkpoint without data to a directory, other than that of
+  /// StagedTrainingOptions::checkpoints; returns its path. `state` is what else it is to hold.
+  /// After run(). Throws as CheckpointWriter.
   std::string save(const std::string& directory,
                    const std::map<std::string, std::string>& state = {});
 

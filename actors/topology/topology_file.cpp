@@ -400,6 +400,8 @@ class FileReader {
     o.threads = made.options.threads;
     o.seed = made.options.seed;
     o.max_steps = made.options.max_steps;
+    o.deterministic = made.options.deterministic;
+    o.checkpoints = made.options.checkpoints;
     if (!stages->schedule().empty())
       field(stages, "schedule", [&] { o.schedule = parse_stage_schedule(stages->schedule()); });
     if (stages->has_micro_batches())
@@ -487,15 +489,14 @@ class FileReader {
     without("backup_shards", file_->has_backup_shards());
     without("devices", file_->has_devices());
     without("restarts", file_->has_restarts());
-    without("deterministic", file_->deterministic());
     without("gradient_norm", file_->gradient_norm());
     without("precision", !file_->precision().empty());
     without("loss_scale", file_->has_loss_scale());
     without("summary_directory", !file_->summary_directory().empty());
     const auto c = file_.inside("checkpoints", file_->checkpoints());
-    if (c->every() > 0 || c->resume() || !c->resume_from().empty())
-      refuse(c.place(), "a model that is cut into stages has one checkpoint, at the end: leave ",
-             "every, resume and resume_from out");
+    if (c->keep_best() > 0)
+      refuse(c.place("keep_best"), "a model that is cut into stages is not evaluated while it is ",
+             "trained: leave keep_best out");
     const auto e = file_.inside("evaluation", file_->evaluation());
     if (e->every() > 0 || e->has_stop_below())
       refuse(e.place(), "a model that is cut into stages is evaluated at the end: leave every and ",

@@ -32,7 +32,7 @@ class StepPrinter {
   }
 
   void operator()(const std::vector<StageReport>& reports) {
-    ++progress_.step;
+    progress_.step = reports.at(0).step;
     progress_.examples += rows_;
     double loss = 0;
     for (const auto& report : reports) loss += report.loss;
@@ -90,6 +90,9 @@ void evaluate(const TopologyFile& file, StagedTraining& training) {
 int run_stages(const TopologyFile& file) {
   auto options = file.stages->options;
   const auto printer = std::make_shared<StepPrinter>(file);
+  options.checkpoints = file.options.checkpoints;
+  options.labels = file.options.labels;
+  options.events = file.options.events;
   options.listener = [printer](const std::vector<StageReport>& reports) { (*printer)(reports); };
   StagedTraining training =
       of_file(file, [&] { return StagedTraining(file.stages->model, file.data, options); });
@@ -98,8 +101,6 @@ int run_stages(const TopologyFile& file) {
   bool interrupted = false;
   auto outcome = run_until_interrupted(training, interrupted);
   const auto& directory = file.options.checkpoints.directory;
-  if (outcome.ending != Ending::failed && !directory.empty())
-    outcome.checkpoint = training.save(directory, file.options.labels);
   report_outcome(outcome, {"loss"});
   if (outcome.ending != Ending::failed && !interrupted && file.options.evaluation.data)
     evaluate(file, training);

@@ -54,6 +54,10 @@ expect(0 "stage 1 .*conv2, pool2; at most 2 micro-batches under way.*stages wait
 expect(0 "3 stages.*end of the data: step 4.*test: +loss .*, accuracy .*checkpoint: two/ckpt-4"
   run stages.pbtxt ${tiny} -d two --set threads.intra_op=1)
 expect(0 "stage_1/conv2/weights" inspect two)
+expect(1 "two has checkpoints of an earlier run" run stages.pbtxt ${tiny} -d two)
+expect(0 "3 stages.*end of the data: step 8.*checkpoint: two/ckpt-8"
+  run stages.pbtxt ${tiny} -d two --resume --set data.epochs=2 --set checkpoints.every=3
+  --set deterministic=true)
 expect(0 "member mlp.*member cnn5.*on the evaluation set:.*mlp +accuracy.*together +accuracy"
   run ensemble.pbtxt ${small} -d three --no-summaries)
 expect(0 "together +accuracy" run ensemble.pbtxt ${small} -d three --no-summaries --resume)
@@ -101,11 +105,35 @@ string(CONCAT edited
   "  sleep 0.1; done\n"
   "\"$0\" edit five policy asink 2>&1; \"$0\" edit five polcy async 2>&1\n"
   "\"$0\" edit five replicas 3 && \"$0\" edit five remove-replica replica 0\n"
+  "\"$0\" edit five readers 2 && \"$0\" edit five remove-reader && \"$0\" edit five decoders 3\n"
+  "\"$0\" edit five readers many 2>&1\n"
   "\"$0\" edit five policy async && \"$0\" edit five explain && \"$0\" edit five stop\n"
   "wait $run; code=$?; cat five.log; ls five; exit $code")
 expect_sh("${edited}" 130
-  "no policy is called 'asink'.*did you mean 'policy'.*joining or leaving: replica 2.*replica 0 leaves when.*the policy will be async.*replica 1 .*the run ends after the step.*stopped: step "
+  "no policy is called 'asink'.*did you mean 'policy'.*joining or leaving: replica 2.*replica 0 leaves when.*joining or leaving: reader 1.*reader 1 leaves, and hands back.*joining or leaving: decoder ..*say how many: readers 4.*the policy will be async.*replica 1 .*the run ends after the step.*stopped: step "
   ${tiny} --set data.epochs=0 -d five --no-summaries --set evaluation.every=0
   --progress-interval 0.1)
+
+# ---- members of an ensemble come and go
+
+shell("sed 's/name: \"mlp\"/name: \"late\"/' ensemble.pbtxt > late.pbtxt
+  sed 's/relu/rleu/' late.pbtxt > wrong.pbtxt")
+string(CONCAT edited
+  "\"$0\" run ensemble.pbtxt \"$@\" > six.log 2>&1 & run=$!\n"
+  "n=0; until \"$0\" edit six status 2>/dev/null | grep -q 'mlp .*step [1-9]'; do\n"
+  "  n=$((n + 1)); [ $n -lt 600 ] || exit 9; kill -0 $run || { cat six.log; exit 8; }\n"
+  "  sleep 0.1; done\n"
+  "\"$0\" edit six join wrong.pbtxt late 2>&1; \"$0\" edit six join late.pbtxt nobody 2>&1\n"
+  "\"$0\" edit six join ensemble.pbtxt mlp 2>&1; \"$0\" edit six polcy 2>&1\n"
+  "\"$0\" edit six join late.pbtxt late && \"$0\" edit six member cnn3 policy async\n"
+  "\"$0\" edit six member cnn3 replicas 2 && \"$0\" edit six leave cnn5 && \"$0\" edit six readers 2\n"
+  "\"$0\" edit six member nobody status 2>&1; \"$0\" edit six members\n"
+  "n=0; until \"$0\" edit six status 2>/dev/null | grep -q 'late .*step [1-9]'; do\n"
+  "  n=$((n + 1)); [ $n -lt 600 ] || exit 7; sleep 0.1; done\n"
+  "\"$0\" edit six stop; wait $run; code=$?; cat six.log; ls six; exit $code")
+expect_sh("${edited}" 130
+  "wrong.pbtxt:[0-9]+:[0-9]+: .*has no member 'nobody'; there are: late, cnn3, cnn5.*member called 'mlp' already.*no order 'polcy' for members.*member 'late' joins.*the policy will be async.*joining or leaving: replica 1.*member 'cnn5' ends after.*joining or leaving: reader 1.*no member 'nobody'.*late.*member late"
+  ${small} --set data.epochs=0 -d six --no-summaries --progress-interval 0.1)
+
 expect(1 "no run listens at five/control.sock" edit five status)
 expect(0 "orders:.*policy P" edit --help)

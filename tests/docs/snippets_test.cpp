@@ -115,6 +115,14 @@ const std::vector<ShardSnapshot> weights = training.snapshots();
 (void)outcome, (void)weights;
   }
 
+  void kept_stages() {
+StagedTrainingOptions kept;
+kept.deterministic = true;
+kept.checkpoints.directory = "run/stages";
+kept.checkpoints.every = 100;  // steps; one at the end in any case
+kept.checkpoints.resume = CheckpointDirectory("run/stages").latest().has_value();
+  }
+
   void by_hand() {
 Feed feed({{"image", {DType::float32, {28, 28, 1}}}});
 std::thread camera([feed]() mutable {
@@ -430,6 +438,14 @@ std::thread later([&] {
 });
 training.run();
 later.join();
+  }
+
+  void readers_come_and_go(Training& training) {
+training.add_reader();             // "reader 1"
+training.remove_reader("reader");  // the newest one without a name
+training.set_readers(3);
+training.add_decoder();            // and remove_decoder
+training.set_decoders(8);          // of all readers together
   }
 
   void killed(Training& training) {

@@ -8,6 +8,7 @@
 #include "support/error_matcher.h"
 #include "support/temporary_directory.h"
 #include "troupe/actors/checkpoint/checkpoint.h"
+#include "troupe/actors/checkpoint/checkpoint_directory.h"
 #include "troupe/actors/pipeline/records.h"
 #include "troupe/actors/training/training.h"
 #include "troupe/ops/elementwise.h"
@@ -144,6 +145,96 @@ TEST_F(AStagedTraining, GivesTheWeightsOfTheUncutModelHoweverItIsScheduled) {
 TEST_F(AStagedTraining, GivesTheSameBitsEachTime) {
   const auto once = train(options());
   EXPECT_EQ(once, train(options()));
+}
+
+TEST_F(AStagedTraining, GoesOnFromEveryCheckpointWithTheSameBits) {
+  const auto model = [] {
+    auto m = three_stages();
+    m.stages[1] = [](Output x) { return nn::dropout(middle_layers(x), 0.3, true); };
+    return m;
+  }();
+  const auto all = [&](const std::string& path) {
+    Weights tensors;  // slots, too
+    for (auto& record : Checkpoint::open(path).read_all())
+      tensors.emplace(record.name, record.value);
+    return tensors;
+  };
+  const auto data = read_text({directory / "x.txt"})
+                        .zip(read_text({directory / "y.txt"}))
+                        .repeat(4)
+                        .decode({numbers({4}), numbers({1})}, {.decoders = 3, .block_records = 7})
+                        .shuffle({.capacity = 60, .min_after_dequeue = 30})
+                        .batch(24, Remainder::keep);
+  auto o = options();
+  o.deterministic = true;
+  o.checkpoints.directory = directory / "whole";
+  o.checkpoints.every = 3;
+  o.checkpoints.keep = 0;
+  const auto whole = StagedTraining(model, data, o).run();
+  ASSERT_EQ(whole.ending, Ending::end_of_data) << whole.message;
+  EXPECT_EQ(whole.steps, 20u);
+  EXPECT_EQ(whole.checkpoint, directory / "whole/ckpt-20");
+  const auto wanted = all(directory / "whole");
+  EXPECT_EQ(wanted.size(), 12u);  // six variables, each with its momentum
+  const auto kept = CheckpointDirectory(directory / "whole").list();
+  EXPECT_THAT(kept, ElementsAre(3, 6, 9, 12, 15, 18, 20));
+  for (const auto step : kept) {
+    auto again = o;
+    again.checkpoints.directory = directory / text("from-", step);
+    again.checkpoints.resume_from = text(directory / "whole/ckpt-", step);
+    again.events = [](const std::string& words) { ADD_FAILURE() << words; };
+    const auto end = StagedTraining(model, data, again).run();
+    ASSERT_EQ(end.ending, Ending::end_of_data) << end.message;
+    EXPECT_EQ(end.steps, 20u);
+    if (step < 20) {
+      EXPECT_EQ(all(again.checkpoints.directory), wanted) << step;
+    }
+  }
+}
+
+TEST_F(AStagedTraining, KeepsWhatItHasWhenItIsStoppedAndGoesOnInTheSameDirectory) {
+  auto o = options();
+  o.deterministic = true;
+  const auto wanted = train(o);
+  o.checkpoints.directory = directory / "stopped";
+  o.max_steps = 2;
+  train(o);
+  EXPECT_EQ(outcome.steps, 2u);
+  EXPECT_EQ(outcome.checkpoint, directory / "stopped/ckpt-2");
+  EXPECT_THAT(error_of([&] { train(o); }),
+              IsError(Code::already_exists, HasSubstr("resume it, or choose another directory")));
+  o.checkpoints.resume = true;
+  o.max_steps = 0;
+  EXPECT_EQ(train(o), wanted);
+  EXPECT_EQ(outcome.steps, 5u);
+}
+
+TEST_F(AStagedTraining, SaysWhatItCannotGoOnFrom) {
+  auto o = options();
+  o.checkpoints.directory = directory / "run";
+  o.checkpoints.resume = true;
+  EXPECT_THAT(error_of([&] { train(o); }),
+              IsError(Code::not_found, HasSubstr("nothing to resume")));
+  o.checkpoints.resume = false;
+  o.labels["program"] = "a";
+  train(o);
+  o.checkpoints.resume = true;
+  o.labels["program"] = "b";
+  EXPECT_THAT(error_of([&] { train(o); }),
+              IsError(Code::failed_precondition, HasSubstr("belongs to another run")));
+  o.checkpoints.keep_best = 1;
+  EXPECT_THAT(error_of([&] { train(o); }), IsError(Code::invalid_argument, HasSubstr("keep_best")));
+  // Where the data were not kept they are read again, and that is said.
+  std::vector<std::string> heard;
+  auto without = options();
+  without.checkpoints.directory = directory / "without";
+  without.checkpoints.data = false;
+  train(without);
+  without.checkpoints.resume = true;
+  without.events = [&](const std::string& words) { heard.push_back(words); };
+  train(without);
+  EXPECT_EQ(outcome.steps, 10u);
+  EXPECT_THAT(heard, ElementsAre(HasSubstr("has no data in it")));
 }
 
 TEST_F(AStagedTraining, HoldsNoMoreActivationsThanItsScheduleSays) {

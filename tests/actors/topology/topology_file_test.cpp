@@ -398,6 +398,8 @@ TEST_F(TopologyFiles, SayWhereAModelCannotBeCut) {
   EXPECT_THAT(cut("cut_after: 'hidden' schedule: 'zigzag'"), HasSubstr("zigzag"));
   EXPECT_THAT(problem(both() + "stages { cut_after: 'hidden' }\nreplicas: 2"),
               StartsWith("21:1: a model that is cut into stages has no replicas"));
+  EXPECT_THAT(problem(both() + "stages { cut_after: 'hidden' }\ncheckpoints { keep_best: 1 }"),
+              StartsWith("21:15: a model that is cut into stages is not evaluated"));
 }
 
 TEST_F(TopologyFiles, DescribeEnsembles) {

@@ -118,12 +118,10 @@ struct ConductorState {
 ///                           or failed_precondition when it is the last
 ///   (status)      -> replicas that take part and are not about to leave
 ///   (log, words)          others hear of that, with the step
-using LeadingConductor =
-    Conductor::extend<caf::reacts_to<start_atom, std::string>,
-                      caf::replies_to<join_atom>::with<std::string>,
-                      caf::replies_to<leave_atom, std::string>::with<std::string>,
-                      caf::replies_to<status_atom>::with<std::int64_t>,
-                      caf::reacts_to<log_atom, std::string>>;
+using LeadingConductor = Conductor::extend<
+    caf::reacts_to<start_atom, std::string>, caf::replies_to<join_atom>::with<std::string>,
+    caf::replies_to<leave_atom, std::string>::with<std::string>,
+    caf::replies_to<status_atom>::with<std::int64_t>, caf::reacts_to<log_atom, std::string>>;
 
 /// Starts decoders and replicas, adds up what the replicas report, has the
 /// evaluation made when it is due (one at a time: an evaluation that falls due

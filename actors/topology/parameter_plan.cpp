@@ -69,6 +69,19 @@ std::vector<std::string> tables_of(const Model& model, const TrainingOptions& o)
   return table_variables(model, o.tables);
 }
 
+/// Why the variable of that number, the rank-th by bytes, is in its shard, which has `load` bytes.
+std::string reason(const TrainingOptions& o, const PlannedVariable& p, std::size_t number,
+                   std::size_t rank, std::uint64_t load) {
+  if (o.shards == 1) return "the only shard";
+  if (o.placement.name() == VariablePlacement::by_bytes.name())
+    return rank == 1 ? text("the largest; all shards were empty")
+                     : text("number ", rank, " by bytes; shard ", p.shard, " had least: ", load,
+                            " bytes");
+  if (o.placement.name() == VariablePlacement::round_robin.name())
+    return text("number ", number, " in order of creation, in turn");
+  return "by a function of the program";
+}
+
 }  // namespace
 
 std::vector<PlannedVariable> plan_parameters(const Model& model, const TrainingOptions& o,
@@ -122,18 +135,7 @@ std::vector<PlannedVariable> plan_parameters(const Model& model, const TrainingO
   for (const auto i : order) {
     ++rank;
     auto& p = planned[i];
-    if (!p.policy.empty())
-      ;  // it says why
-    else if (o.shards == 1)
-      p.why = "the only shard";
-    else if (o.placement.name() == VariablePlacement::by_bytes.name())
-      p.why = rank == 1 ? text("the largest; all shards were empty")
-                        : text("number ", rank, " by bytes; shard ", p.shard,
-                               " had least: ", load[p.shard], " bytes");
-    else if (o.placement.name() == VariablePlacement::round_robin.name())
-      p.why = text("number ", i, " in order of creation, in turn");
-    else
-      p.why = "by a function of the program";
+    if (p.why.empty()) p.why = reason(o, p, i, rank, load[p.shard]);
     load[p.shard] += p.bytes;
     const auto whole = std::find_if(variables.begin(), variables.end(), [&](const auto& variable) {
                          return variable.name() == p.name;

@@ -441,6 +441,11 @@ void take_report(Self self, const OptionsPtr& options, const StepReport& report)
   }
 }
 
+void tell(Self self, const OptionsPtr& options, const std::string& words) {
+  auto& s = self->state;
+  if (options->events && !s.over) options->events(text("step ", s.progress.step, ": ", words));
+}
+
 /// No replica takes part any more: how the run has ended, and then its last acts.
 void wrap_up(Self self, const OptionsPtr& options) {
   auto& s = self->state;
@@ -448,11 +453,17 @@ void wrap_up(Self self, const OptionsPtr& options) {
   if (s.outcome.ending == Ending::steps_done &&
       (options->max_steps == 0 || s.outcome.steps < options->max_steps))
     s.outcome.ending = Ending::end_of_data;
-  if (s.outcome.ending == Ending::end_of_data && s.outcome.steps == options->first_step &&
-      !options->resumed_data)
+  const bool nothing_done =
+      s.outcome.ending == Ending::end_of_data && s.outcome.steps == options->first_step;
+  if (nothing_done && !options->resumed_data)
     note_failure(s, Error(Code::invalid_argument,
                           "the data have ended before the first batch was full: there are fewer "
                           "rows than a batch has"));
+  if (nothing_done && options->resumed_data)
+    tell(self, options,
+         "nothing is left to be trained on: the data end where the checkpoint stands. Ask for more "
+         "epochs (--epochs), or have the data read from their beginning again "
+         "(checkpoints.data_from_start, --data-from-start)");
   s.stopping = true;
   stop_replicas(self, options);
   wind_up(self, options);
@@ -475,11 +486,6 @@ void conclude(Self self, const OptionsPtr& options) {
 }
 
 // ---- replicas --------------------------------------------------------------------------------
-
-void tell(Self self, const OptionsPtr& options, const std::string& words) {
-  auto& s = self->state;
-  if (options->events && !s.over) options->events(text("step ", s.progress.step, ": ", words));
-}
 
 void leave(Self self, const OptionsPtr& options, const std::string& name) {
   auto& s = self->state;

@@ -22,6 +22,7 @@ using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 using Weights = std::map<std::string, Tensor>;
 
@@ -372,13 +373,19 @@ TEST_F(Resume, EndsAtOnceWhenAllDataHaveBeenTrainedOn) {
   const auto data = records(1);
   const auto steps = Training(counting_model, data, o).run().steps;
   o.checkpoints.resume = true;
+  std::vector<std::string> events;
+  o.events = [&](const std::string& words) { events.push_back(words); };
   const auto again = Training(counting_model, data, o).run();
   EXPECT_EQ(again.ending, Ending::end_of_data) << again.message;
   EXPECT_EQ(again.steps, steps);
+  EXPECT_THAT(events, Contains(AllOf(HasSubstr("the data end where the checkpoint stands"),
+                                     HasSubstr("--data-from-start"))));
+  events.clear();
   // More of the same data go on behind them.
   const auto more = Training(counting_model, records(3), o).run();
   EXPECT_EQ(more.ending, Ending::end_of_data) << more.message;
   expect_each_record(weights_in(path("done")), 3);
+  EXPECT_THAT(events, IsEmpty());
 }
 
 TEST_F(Resume, SaysThatAnotherOptimizerBeginsAnew) {

@@ -97,6 +97,11 @@ bool follows_a_recording(const TrainingOptions& o) {
   return !o.aggregation.record.empty() || !o.aggregation.replay.empty();
 }
 
+void expect_no_recording(const TrainingOptions& o) {
+  if (follows_a_recording(o))
+    fail(Code::failed_precondition, "a run that is recorded or replayed keeps its policy");
+}
+
 std::string first_of(const std::vector<std::string>& tables) {
   return tables.empty() ? std::string() : tables.front();
 }
@@ -289,8 +294,7 @@ std::uint64_t Training::memory_bound() const {
 void Training::change_policy(const std::string& policy) {
   expect_policy_fits(options_, policy, first_of(plan_->tables));
   const std::lock_guard guard(mutex_);
-  if (coordinator_ && follows_a_recording(options_))
-    fail(Code::failed_precondition, "a run that is recorded or replayed keeps its policy");
+  if (coordinator_) expect_no_recording(options_);
   if (coordinator_)
     caf::anon_send(coordinator_, policy_atom_v, policy);
   else
@@ -311,6 +315,7 @@ void Training::change_policy(const std::string& policy, const std::string& varia
   group->policy = policy;
   expect_policy_fits(changed, changed.aggregation.policy, first_of(plan_->tables));
   const std::lock_guard guard(mutex_);
+  if (coordinator_) expect_no_recording(options_);
   if (coordinator_)
     caf::anon_send(caf::actor_cast<SavingCoordinator>(coordinator_), policy_atom_v, policy,
                    variables);
@@ -368,13 +373,12 @@ std::string groups_text(const std::vector<PolicyGroup>& groups) {
 std::string which_run(Casting c, const Batches& data, const std::string& model, std::int64_t from) {
   const auto& o = c.options;
   const auto& a = o.aggregation;
-  auto words =
-      text("policy ", a.policy, ", ", o.replicas, " replicas, ", o.shards, " shards, accumulate ",
-           a.accumulate, ", clip_norm ", a.clip_norm, ", compression ", a.compression,
-           ", all_reduce ", a.all_reduce, groups_text(a.groups), ", ", o.optimizer,
-           ", learning rate ", o.learning_rate, ", seed ", o.seed, ", ", model, ", precision ",
-           o.precision, ", from step ", from,
-           ", max_steps ", o.max_steps, ", batches of ", data.rows(), ", ", data.describe());
+  auto words = text(
+      "policy ", a.policy, ", ", o.replicas, " replicas, ", o.shards, " shards, accumulate ",
+      a.accumulate, ", clip_norm ", a.clip_norm, ", compression ", a.compression, ", all_reduce ",
+      a.all_reduce, groups_text(a.groups), ", ", o.optimizer, ", learning rate ", o.learning_rate,
+      ", seed ", o.seed, ", ", model, ", precision ", o.precision, ", from step ", from,
+      ", max_steps ", o.max_steps, ", batches of ", data.rows(), ", ", data.describe());
   std::replace(words.begin(), words.end(), '\n', ' ');
   return words;
 }

@@ -111,4 +111,8 @@ std::optional<DataState> read_data(const Checkpoint& checkpoint) {
   }
 }
 
+bool belongs_to_data(std::string_view name) {
+  return name == kData || name == kFile || name == kMissing;
+}
+
 }  // namespace troupe

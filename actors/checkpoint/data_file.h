@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "troupe/actors/checkpoint/checkpoint.h"
 #include "troupe/actors/checkpoint/manifest.h"
@@ -24,5 +25,8 @@ std::optional<DataState> read_data(const Checkpoint& checkpoint);
 
 /// Why a checkpoint has no data in it: "" when it has, or does not say.
 std::string why_no_data(const Manifest& manifest);
+
+/// Whether what is called so in Manifest::state is said of the data.
+bool belongs_to_data(std::string_view name);
 
 }  // namespace troupe

@@ -1,6 +1,7 @@
 #include "troupe/actors/pipeline/file_problems.h"
 
 #include <string_view>
+#include <utility>
 
 namespace troupe {
 namespace {
@@ -34,7 +35,14 @@ void FileProblems::add(const Error& error, const std::string& place) {
 }
 
 void FileProblems::expect_none() const {
-  if (!problems_.empty()) throw FileError(code_, problems_);
+  constexpr std::size_t kMostTold = 100;
+  if (problems_.empty()) return;
+  auto told = problems_;
+  if (told.size() > kMostTold) {
+    told.resize(kMostTold);
+    told.push_back(text(problems_.size() - kMostTold, " more things are wrong"));
+  }
+  throw FileError(code_, std::move(told));
 }
 
 }  // namespace troupe

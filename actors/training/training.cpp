@@ -74,6 +74,10 @@ void check(const TrainingOptions& o) {
     fail(Code::invalid_argument, "evaluation.answer_best needs checkpoints.keep_best");
   if (o.evaluation.stop_below && !o.evaluation.data)
     fail(Code::invalid_argument, "evaluation.stop_below needs evaluation.data");
+  for (const auto& [key, value] : o.labels)
+    if (belongs_to_data(key) || key == kBestEvaluation)
+      fail(Code::invalid_argument, "no label is called '", key,
+           "': checkpoints have something else by that name");
   validate(o.restarts);
   const auto& a = o.aggregation;
   if (a.accumulate < 1)

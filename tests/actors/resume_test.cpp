@@ -407,6 +407,13 @@ TEST_F(Resume, SaysThatAnotherOptimizerBeginsAnew) {
                                         HasSubstr("the optimizer begins anew"))));
 }
 
+TEST_F(Resume, RefusesLabelsThatWouldHideTheData) {
+  auto o = counting();
+  o.labels["data"] = "mine";
+  EXPECT_THAT(test::message_of([&] { Training(counting_model, records(1), o); }),
+              HasSubstr("no label is called 'data'"));
+}
+
 TEST_F(Resume, SaysInWhichEpochReadingWasToGoOn) {
   auto o = counting();
   o.checkpoints.directory = path("run");

@@ -194,7 +194,7 @@ TEST_F(AGroupedRun, EvaluatesAndKeepsUnderTheStepsOfTheRun) {
   ASSERT_NE(outcome.ending, Ending::failed) << outcome.message;
   EXPECT_THAT(CheckpointDirectory(path("kept")).list(), ElementsAre(2, 4, 6, 8, 10, 12));
   EXPECT_EQ(outcome.evaluation.size(), 1u);
-  const auto& state = Checkpoint::open(path("kept/ckpt-4")).manifest().state;
+  const auto state = Checkpoint::open(path("kept/ckpt-4")).manifest().state;
   EXPECT_EQ(state.at("updates of fast"), "8");
 }
 

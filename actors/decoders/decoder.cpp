@@ -179,7 +179,8 @@ LeavingDecoder::behavior_type decoder(Self self, Reader reader, Queue queue,
         if (d.leaves) return fault(Code::failed_precondition, "the decoder is leaving already");
         d.leaves = true;
         auto promise = d.left = self->make_response_promise<caf::ok_atom>();
-        if (!d.running && d.end)
+        // One that tells the queue that it is through leaves after that.
+        if (!d.running && d.end && !d.started.pending())
           leave(self);
         else
           advance(self);

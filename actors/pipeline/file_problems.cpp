@@ -1,7 +1,6 @@
 #include "troupe/actors/pipeline/file_problems.h"
 
 #include <string_view>
-#include <utility>
 
 namespace troupe {
 namespace {
@@ -35,14 +34,7 @@ void FileProblems::add(const Error& error, const std::string& place) {
 }
 
 void FileProblems::expect_none() const {
-  constexpr std::size_t kMostTold = 100;
-  if (problems_.empty()) return;
-  auto told = problems_;
-  if (told.size() > kMostTold) {
-    told.resize(kMostTold);
-    told.push_back(text(problems_.size() - kMostTold, " more things are wrong"));
-  }
-  throw FileError(code_, std::move(told));
+  if (!problems_.empty()) throw FileError(code_, problems_);
 }
 
 }  // namespace troupe

@@ -284,14 +284,6 @@ TEST_F(TopologyFiles, LeaveTheDirectoryOfCheckpointsToTheCommand) {
   EXPECT_EQ(file.options.checkpoints.directory, "");
 }
 
-TEST_F(TopologyFiles, CountWhatIsTooMuchToTell) {
-  std::string many = both();
-  for (int i = 0; i < 200; ++i) many += "replcas: 2\n";
-  const auto told = problems(many);
-  ASSERT_EQ(told.size(), 101u);
-  EXPECT_EQ(told.back(), "100 more things are wrong");
-}
-
 TEST_F(TopologyFiles, StopAtWhatIsNoTextFormat) {
   EXPECT_THAT(problem("replicas: two"), StartsWith("1:11: Expected integer"));
   EXPECT_THAT(problems("replcas: 1\nmodel {"),

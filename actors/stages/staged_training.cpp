@@ -1,15 +1,14 @@
 #include "troupe/actors/stages/staged_training.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <optional>
 #include <sstream>
 
-#include "troupe/actors/checkpoint/checkpoint_directory.h"
 #include "troupe/actors/checkpoint/checkpointer.h"
 #include "troupe/actors/checkpoint/data_file.h"
 #include "troupe/actors/stages/stage.h"
 #include "troupe/actors/topology/troupe.h"
+#include "troupe/actors/training/resume_point.h"
 #include "troupe/devices/cpu_device.h"
 
 namespace troupe {
@@ -37,28 +36,6 @@ void check(const CheckpointOptions& o) {
   if (!(o.keep_every_hours >= 0))
     fail(Code::invalid_argument, "checkpoints.keep_every_hours may not be negative, but is ",
          o.keep_every_hours);
-}
-
-/// The checkpoint to go on from, if there is to be one. Refuses a directory whose checkpoints
-/// would be mixed with those of this run.
-std::optional<Checkpoint> checkpoint_to_resume(const CheckpointOptions& o) {
-  if (o.directory.empty()) return std::nullopt;
-  const auto latest = CheckpointDirectory(o.directory).latest();
-  if (!o.resume_from.empty()) {
-    auto checkpoint = Checkpoint::open(o.resume_from);
-    if (latest && (*latest != checkpoint.step() ||
-                   !std::filesystem::equivalent(o.directory, checkpoint.directory())))
-      fail(Code::already_exists, o.directory, " has other checkpoints, up to step ", *latest,
-           ": choose another directory");
-    return checkpoint;
-  }
-  if (!o.resume && latest)
-    fail(Code::already_exists, o.directory,
-         " has checkpoints of an earlier run: resume it, or choose another directory");
-  if (!o.resume) return std::nullopt;
-  if (!latest)
-    fail(Code::not_found, "there is nothing to resume: ", o.directory, " has no checkpoint");
-  return Checkpoint::open(o.directory);
 }
 
 void check_labels(const Checkpoint& checkpoint, const std::map<std::string, std::string>& labels) {

@@ -6,29 +6,26 @@
 #include <filesystem>
 #include <sstream>
 
-#include <unistd.h>
-
-#include "troupe/actors/aggregation/compression.h"
 #include "troupe/actors/aggregation/coordinator.h"
 #include "troupe/actors/aggregation/policy_catalog.h"
-#include "troupe/actors/allreduce/reducer.h"
 #include "troupe/actors/checkpoint/checkpoint.h"
-#include "troupe/actors/checkpoint/checkpoint_directory.h"
 #include "troupe/actors/checkpoint/checkpointer.h"
 #include "troupe/actors/checkpoint/data_file.h"
 #include "troupe/actors/explain/observer.h"
-#include "troupe/actors/parameters/group_placement.h"
 #include "troupe/actors/parameters/parameter_shard.h"
 #include "troupe/actors/parameters/shard_keeper.h"
 #include "troupe/actors/topology/troupe.h"
+#include "troupe/actors/training/casting.h"
 #include "troupe/actors/training/conductor.h"
 #include "troupe/actors/training/evaluator.h"
 #include "troupe/actors/training/feeder.h"
 #include "troupe/actors/training/fragments.h"
+#include "troupe/actors/training/initial_shards.h"
+#include "troupe/actors/training/option_check.h"
 #include "troupe/actors/training/policy_check.h"
 #include "troupe/actors/training/publisher.h"
 #include "troupe/actors/training/replica.h"
-#include "troupe/actors/training/shard_threads.h"
+#include "troupe/actors/training/resume_point.h"
 #include "troupe/actors/training/summary_actor.h"
 #include "troupe/actors/training/training_devices.h"
 #include "troupe/ops/autocast.h"
@@ -37,64 +34,6 @@
 
 namespace troupe {
 namespace {
-
-constexpr std::chrono::minutes kPatienceAtStart{10};
-constexpr int kMostOfAKind = 1024;
-
-void check(const TrainingOptions& o) {
-  const auto at_least_one = [](int value, const char* what) {
-    if (value < 1 || value > kMostOfAKind)
-      fail(Code::invalid_argument, "a training run needs at least 1 and at most ", kMostOfAKind,
-           " ", what, "s, but ", value, " were asked for");
-  };
-  at_least_one(o.replicas, "replica");
-  at_least_one(o.shards, "shard");
-  at_least_one(o.devices, "device");
-  constexpr int kMostBackups = 8;
-  if (o.backup_shards < 0 || o.backup_shards > kMostBackups)
-    fail(Code::invalid_argument, "backup_shards must be in [0, ", kMostBackups, "], but is ",
-         o.backup_shards);
-  if (!(o.average_decay >= 0 && o.average_decay < 1))
-    fail(Code::invalid_argument, "average_decay must be in [0, 1), but is ", o.average_decay);
-  if (o.checkpoints.directory.empty() &&
-      (o.checkpoints.every > 0 || o.checkpoints.resume || !o.checkpoints.resume_from.empty()))
-    fail(Code::invalid_argument,
-         "checkpoints.every and checkpoints.resume need a checkpoints.directory");
-  const auto& e = o.evaluation;
-  if (!(e.min_delta >= 0) || !(o.checkpoints.keep_every_hours >= 0) || o.checkpoints.keep_best < 0)
-    fail(Code::invalid_argument, "evaluation.min_delta (", e.min_delta,
-         "), checkpoints.keep_every_hours (", o.checkpoints.keep_every_hours,
-         ") and checkpoints.keep_best (", o.checkpoints.keep_best, ") may not be negative");
-  if ((e.patience > 0 || o.checkpoints.keep_best > 0) && !e.data)
-    fail(Code::invalid_argument,
-         "evaluation.patience and checkpoints.keep_best need evaluation.data");
-  if (o.checkpoints.keep_best > 0 && o.checkpoints.directory.empty())
-    fail(Code::invalid_argument, "checkpoints.keep_best needs a checkpoints.directory");
-  if (e.answer_best && o.checkpoints.keep_best == 0)
-    fail(Code::invalid_argument, "evaluation.answer_best needs checkpoints.keep_best");
-  if (o.evaluation.stop_below && !o.evaluation.data)
-    fail(Code::invalid_argument, "evaluation.stop_below needs evaluation.data");
-  for (const auto& [key, value] : o.labels)
-    if (belongs_to_data(key) || key == kBestEvaluation)
-      fail(Code::invalid_argument, "no label is called '", key,
-           "': checkpoints have something else by that name");
-  validate(o.restarts);
-  const auto& a = o.aggregation;
-  if (a.accumulate < 1)
-    fail(Code::invalid_argument, "aggregation.accumulate must be at least 1, but is 0");
-  if (!(a.clip_norm >= 0) || std::isinf(a.clip_norm))
-    fail(Code::invalid_argument, "aggregation.clip_norm must be at least 0, but is ", a.clip_norm);
-  if (o.deterministic && a.leave_out_late)
-    fail(Code::invalid_argument,
-         "which replicas are late depends on timing: "
-         "aggregation.leave_out_late cannot be deterministic");
-  if (o.publish.to && (o.max_shard_bytes > 0 || o.backup_shards > 0))
-    fail(Code::invalid_argument,
-         "weights that are published come from shards with whole variables that do not change: "
-         "publish cannot be had with max_shard_bytes or backup_shards");
-  if (o.publish.every > 0 && !o.publish.to)
-    fail(Code::invalid_argument, "publish.every needs publish.to: who gets the weights");
-}
 
 /// Whether another run goes the way of this one, or this one that of another.
 bool follows_a_recording(const TrainingOptions& o) {
@@ -115,98 +54,11 @@ Model built(const ModelFunction& model, bool training, DType precision) {
   return model(training);
 }
 
-/// A run that needs more memory than there is would only fail later, and worse.
-void check_memory(std::uint64_t bound) {
-  const auto pages = sysconf(_SC_PHYS_PAGES);
-  const auto page = sysconf(_SC_PAGESIZE);
-  if (pages <= 0 || page <= 0) return;
-  const auto memory = static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page);
-  if (bound > memory)
-    fail(Code::resource_exhausted, "data in flight could take ", bound,
-         " bytes, but the machine has ", memory,
-         ": choose a smaller batch, queue capacity or number of replicas");
-}
-
-/// The components of a batch must be what the model's placeholders want.
-void check_fit(const Model& model, const Batches& batches, const char* which) {
-  const auto components = batches.components();
-  if (components.size() != model.inputs.size())
-    fail(Code::invalid_argument, "the ", which, " model has ", model.inputs.size(),
-         " inputs, but its data have ", components.size(), " components");
-  for (std::size_t i = 0; i < components.size(); ++i) {
-    const auto& input = model.inputs[i];
-    const auto shape = components[i].shape.with_first(Shape::kUnknown);
-    if (components[i].dtype != input.dtype() || !compatible(shape, input.shape()))
-      fail(Code::invalid_argument, "input '", input.name(), "' of the ", which, " model is ",
-           input.spec(), ", but component ", i, " of its data is ",
-           TensorSpec{components[i].dtype, shape});
-  }
-}
-
 std::string in_mebibytes(double bytes) {
   std::ostringstream out;
   out.precision(1);
   out << std::fixed << bytes / (1 << 20) << " MiB";
   return out.str();
-}
-
-/// The value that every element of the variable begins with, if there is one.
-std::optional<double> uniform_start(const Variable& variable) {
-  const auto& attributes = variable.node->attributes;
-  const auto& kind = attributes.get<std::string>("initializer");
-  if (kind == "zeros") return 0;
-  if (kind == "constant") return attributes.get<std::vector<double>>("initializer_values").at(0);
-  return std::nullopt;
-}
-
-/// What a shard begins with.
-struct PlacedShard {
-  std::uint32_t group = 0;  ///< as groups_of() numbers them
-  std::vector<ShardVariable> variables;
-};
-
-/// Of all shards that have variables: one without would have no version to speak of. Adds up the
-/// bytes of all variables.
-std::vector<PlacedShard> place_initial_values(const std::vector<Variable>& variables,
-                                              const std::vector<std::uint32_t>& groups,
-                                              const TrainingOptions& o,
-                                              const std::vector<std::string>& tables,
-                                              std::uint64_t& bytes) {
-  const auto rows = place_groups(variables, groups, static_cast<std::uint32_t>(o.shards),
-                                 o.placement, o.max_shard_bytes);
-  std::vector<PlacedShard> of_shards;
-  for (const auto group : rows.group_of_shard) of_shards.push_back({group, {}});
-  Tensor whole;
-  std::optional<std::size_t> evaluated;  // `whole` is its value
-  for (const auto& part : rows.rows) {
-    const auto& variable = variables[part.variable];
-    const auto& spec = variable.spec();
-    auto shape = spec.shape;
-    if (!part.whole) shape.set(0, part.rows);
-    bytes += static_cast<std::uint64_t>(shape.volume()) * size_of(spec.dtype);
-    const bool table = std::find(tables.begin(), tables.end(), variable.name()) != tables.end();
-    ShardVariable placed{variable.name(), {}, variable.trainable()};
-    if (!part.whole) {
-      placed.first_row = part.first_row;
-      placed.total_rows = spec.shape[0];
-    }
-    const auto start = uniform_start(variable);
-    if (table && start) {
-      placed.table.emplace(spec.dtype, shape, *start);
-    } else {
-      if (evaluated != part.variable) whole = initial_value(variable, o.seed);
-      evaluated = part.variable;
-      const auto values =
-          part.whole ? whole : whole.slice(part.first_row, part.first_row + part.rows);
-      if (table)
-        placed.table.emplace(values);
-      else
-        placed.initial = part.whole ? values : values.clone();
-    }
-    of_shards[part.shard].variables.push_back(std::move(placed));
-  }
-  std::erase_if(of_shards, [](const auto& shard) { return shard.variables.empty(); });
-  return of_shards;
 }
 
 }  // namespace
@@ -358,264 +210,6 @@ std::string Training::describe() const {
   }
   return out.str();
 }
-
-namespace {
-
-/// What run() needs while it puts the actors together.
-struct Casting {
-  Troupe& troupe;
-  const TrainingOptions& options;
-};
-
-std::string groups_text(const std::vector<PolicyGroup>& groups) {
-  std::string words;
-  for (const auto& group : groups) words += text(", ", group.variables, ": ", group.policy);
-  return words;
-}
-
-/// What has to be the same for a run to go as another one went; one line.
-std::string which_run(Casting c, const Batches& data, const std::string& model, std::int64_t from) {
-  const auto& o = c.options;
-  const auto& a = o.aggregation;
-  auto words = text(
-      "policy ", a.policy, ", ", o.replicas, " replicas, ", o.shards, " shards, accumulate ",
-      a.accumulate, ", clip_norm ", a.clip_norm, ", compression ", a.compression, ", all_reduce ",
-      a.all_reduce, groups_text(a.groups), ", ", o.optimizer, ", learning rate ", o.learning_rate,
-      ", seed ", o.seed, ", ", model, ", precision ", o.precision, ", from step ", from,
-      ", max_steps ", o.max_steps, ", batches of ", data.rows(), ", ", data.describe());
-  std::replace(words.begin(), words.end(), '\n', ' ');
-  return words;
-}
-
-SavingCoordinator spawn_coordinator(Casting c, std::size_t shards,
-                                    const std::vector<std::uint32_t>& group_of_shard,
-                                    const std::string& table, const TrainingListener& listener,
-                                    const std::string& run, const DataSink& sink) {
-  CoordinatorOptions o;
-  o.table = table;
-  o.group_of_shard = group_of_shard;
-  o.aggregation = c.options.aggregation;
-  o.all_reduce = all_reduces(c.options);
-  o.shards = static_cast<std::uint32_t>(shards);
-  o.replicas = static_cast<std::uint32_t>(c.options.replicas);
-  o.max_steps = c.options.max_steps;
-  o.deterministic = c.options.deterministic;
-  o.replaces_lost = c.options.restarts.most > 0 && !all_reduces(c.options);
-  o.listener = listener;
-  o.snapshot_every = c.options.checkpoints.every;
-  o.sink = sink;
-  o.run = run;
-  return c.troupe.spawn("coordinator", coordinator, o);
-}
-
-/// A group of as many members as there are replicas.
-std::vector<Reducer> spawn_reducers(Casting c) {
-  const auto members = static_cast<std::uint32_t>(c.options.replicas);
-  const auto kind = parse_all_reduce(c.options.aggregation.all_reduce);
-  std::vector<Reducer> reducers;
-  std::vector<ReductionPort> ports;
-  for (std::uint32_t i = 0; i < members; ++i) {
-    const ReducerOptions o{i, members, kind, "all-reduce"};
-    reducers.push_back(c.troupe.spawn(text("reducer ", i), reducer, o));
-    ports.push_back(reducers.back());
-  }
-  for (const auto& one : reducers)
-    c.troupe.ask<caf::ok_atom>(one, kPatienceAtStart, join_atom_v, ports);
-  return reducers;
-}
-
-std::vector<ShardKeeperOptions::Kept> spawn_shards(
-    Casting c, std::vector<std::vector<ShardVariable>> variables,
-    const std::vector<std::uint32_t>& group_of_shard, const Coordinator& coordinator,
-    const SnapshotSink& sink, const std::vector<StreamedPart>& parts) {
-  std::vector<ShardKeeperOptions::Kept> shards;
-  std::vector<Reducer> reducers;
-  if (all_reduces(c.options)) {
-    reducers = spawn_reducers(c);
-    variables.resize(reducers.size(), variables.at(0));
-  }
-  const auto& a = c.options.aggregation;
-  const auto threads = shard_threads(variables, c.options.threads);
-  for (std::size_t i = 0; i < variables.size(); ++i) {
-    ShardOptions o;
-    o.index = static_cast<std::uint32_t>(i);
-    o.variables = std::move(variables[i]);
-    o.optimizer = c.options.optimizer;
-    o.schedule = c.options.learning_rate;
-    o.coordinator = coordinator;
-    o.policy = a.policy;
-    if (const auto group = group_of_shard.empty() ? 0 : group_of_shard[i]; group > 0) {
-      o.group = a.groups[group - 1].variables;
-      o.policy = a.groups[group - 1].policy;
-    }
-    o.look_for_nan = a.not_finite != NotFinite::ignore;
-    o.average_decay = c.options.average_decay;
-    // With groups the coordinator says when.
-    if (a.groups.empty()) o.snapshot_every = c.options.checkpoints.every;
-    o.threads = threads;
-    if (!reducers.empty()) {
-      o.reducer = reducers[i];
-      for (const auto& part : parts)
-        if (!part.indices) o.parts.push_back({part.variable, part.kind});
-    }
-    // Shards of an all-reduce have the same: one of them is enough for a checkpoint.
-    const auto shard = c.troupe.spawn(text("shard ", i), parameter_shard, o,
-                                      reducers.empty() || i == 0 ? sink : SnapshotSink());
-    c.troupe.observe(shard, Role::shard);
-    shards.push_back({shard, std::move(o)});
-  }
-  return shards;
-}
-
-ShardKeeper spawn_keeper(Casting c, std::vector<ShardKeeperOptions::Kept> shards,
-                         const SnapshotSink& sink, const TrainingListener& listener) {
-  if (c.options.backup_shards == 0) return {};
-  ShardKeeperOptions o;
-  o.shards = std::move(shards);
-  o.backups = static_cast<std::uint32_t>(c.options.backup_shards);
-  o.sink = sink;
-  o.listener = listener;
-  return c.troupe.spawn("shard keeper", shard_keeper, o);
-}
-
-/// Puts a checkpoint into the shards; returns its step.
-std::uint64_t restore(Casting c, const std::vector<Shard>& shards,
-                      const std::vector<std::uint32_t>& group_of_shard,
-                      const Checkpoint& checkpoint) {
-  const auto& state = checkpoint.manifest().state;
-  for (const auto& [key, value] : c.options.labels) {
-    const auto found = state.find(key);
-    if (found != state.end() && found->second != value)
-      fail(Code::failed_precondition, checkpoint.name(), " belongs to another run: its ", key,
-           " is '", found->second, "', not '", value, "'");
-  }
-  auto snapshot = read_snapshot(checkpoint);
-  for (std::size_t i = 0; i < shards.size(); ++i) {
-    const auto group = group_of_shard.empty() ? 0 : group_of_shard[i];
-    snapshot.version =
-        group == 0 ? static_cast<Version>(checkpoint.step())
-                   : own_version(checkpoint, c.options.aggregation.groups[group - 1].variables);
-    c.troupe.ask<caf::ok_atom>(shards[i], kPatienceAtStart, restore_atom_v, snapshot);
-  }
-  return static_cast<std::uint64_t>(checkpoint.step());
-}
-
-/// Says what the optimizer keeps for each variable and the checkpoint does not have.
-void note_optimizer(Casting c, const Checkpoint& checkpoint, std::vector<std::string>& notes) {
-  auto missing = Optimizer(c.options.optimizer).slot_names();
-  for (const auto& file : checkpoint.manifest().files)
-    for (const auto& tensor : file.tensors)
-      if (tensor.kind == TensorKind::slot) std::erase(missing, tensor.slot);
-  if (missing.empty()) return;
-  std::string names;
-  for (const auto& name : missing) names += (names.empty() ? "'" : ", '") + name + "'";
-  notes.push_back(text(checkpoint.name(), " has no ", names, " of ", c.options.optimizer,
-                       ": the optimizer begins anew"));
-}
-
-/// A pipeline of which this troupe has the end alone.
-Batches::Running examples_of(Troupe& troupe, const Queue& examples) {
-  Batches::Running end;
-  end.queue = examples;
-  troupe.add("examples", caf::actor_cast<caf::actor>(examples));
-  troupe.observe(examples, Role::queue);
-  return end;
-}
-
-Observer spawn_observer(Casting c, const ShardKeeper& keeper) {
-  ObserverOptions o;
-  o.keeper = keeper;
-  o.topology = c.troupe.topology();
-  o.actors = c.troupe.observed();
-  o.stalled = c.options.stalled;
-  return c.troupe.spawn("observer", observer, o);
-}
-
-/// The weights that the run ends with are published whatever step they are of.
-void publish_last(Casting c, const Publisher& publisher) {
-  try {
-    c.troupe.ask<caf::ok_atom>(publisher, c.options.patience, save_atom_v);
-  } catch (const Error& error) {
-    if (c.options.events)
-      c.options.events(text("the last weights could not be published: ", error.what()));
-  }
-}
-
-/// The data as the checkpoint has them, if they are to go on from there. Says when they do not.
-std::shared_ptr<const DataState> data_to_resume(Casting c, const Checkpoint& checkpoint,
-                                                std::vector<std::string>& notes) {
-  if (c.options.checkpoints.data_from_start) return nullptr;
-  auto state = read_data(checkpoint);
-  if (!state) {
-    const auto why = why_no_data(checkpoint.manifest());
-    notes.push_back(text(checkpoint.name(), " has no data in it",
-                         why.empty() ? "" : " (" + why + ")",
-                         ": they are read from the beginning"));
-    return nullptr;
-  }
-  if (state->version != static_cast<Version>(checkpoint.step()))
-    fail(Code::data_loss, checkpoint.name(), ": the data are those of step ", state->version);
-  return std::make_shared<const DataState>(std::move(*state));
-}
-
-/// Throws invalid_argument when no value has that name.
-BestEvaluation comparison(const EvaluationOptions& o, const std::vector<std::string>& values) {
-  const auto found = std::find(values.begin(), values.end(), o.best_by);
-  if (found == values.end()) {
-    std::string names;
-    for (const auto& name : values) names += text(names.empty() ? "" : ", ", name);
-    fail(Code::invalid_argument, "evaluations have no value '", o.best_by,
-         "' to compare them by (evaluation.best_by); there are: ", names);
-  }
-  return BestEvaluation({static_cast<std::size_t>(found - values.begin()), o.larger_is_better,
-                         o.min_delta, o.patience});
-}
-
-void go_on_comparing(BestEvaluation& best, const Checkpoint& from) {
-  const auto& state = from.manifest().state;
-  const auto found = state.find(std::string(kBestEvaluation));
-  if (found != state.end()) best.restore(found->second);
-}
-
-/// What is different, although nothing is lost.
-void note_differences(Casting c, const DataState& from, std::int64_t rows, bool split,
-                      std::vector<std::string>& notes) {
-  if (from.rows != rows)
-    notes.push_back(text("the batches had ", from.rows, " rows and now have ", rows,
-                         ": those that were on their way keep their size"));
-  if (!from.outstanding.empty() &&
-      (from.split != split || (split && static_cast<int>(from.replicas) != c.options.replicas)))
-    notes.push_back(text(from.outstanding.size(),
-                         " batches or shares of batches were on their way to ", from.replicas,
-                         from.replicas == 1 ? " replica" : " replicas",
-                         ": whoever comes first gets them, so that the updates are not those of "
-                         "the run that was interrupted"));
-}
-
-/// The checkpoint to go on from, if there is to be one. Refuses a directory whose
-/// checkpoints would be mixed with those of this run.
-std::optional<Checkpoint> checkpoint_to_resume(const CheckpointOptions& o) {
-  const auto latest = CheckpointDirectory(o.directory).latest();
-  if (!o.resume_from.empty()) {
-    auto checkpoint = Checkpoint::open(o.resume_from);
-    if (latest && (*latest != checkpoint.step() ||
-                   !std::filesystem::equivalent(o.directory, checkpoint.directory())))
-      fail(Code::already_exists, o.directory, " has other checkpoints, up to step ", *latest,
-           ", which those after ", checkpoint.name(),
-           " must not be mixed with: choose another "
-           "directory");
-    return checkpoint;
-  }
-  if (o.resume && !latest)
-    fail(Code::not_found, "there is nothing to resume: ", o.directory, " has no checkpoint");
-  if (o.resume) return Checkpoint::open(o.directory);
-  if (!o.directory.empty() && latest)
-    fail(Code::already_exists, o.directory,
-         " has checkpoints of an earlier run: resume it, or choose another directory");
-  return std::nullopt;
-}
-
-}  // namespace
 
 TrainingOutcome Training::run() {
   if (running_) fail(Code::failed_precondition, "Training::run() may be called once");

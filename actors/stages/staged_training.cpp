@@ -38,14 +38,6 @@ void check(const CheckpointOptions& o) {
          o.keep_every_hours);
 }
 
-void check_labels(const Checkpoint& checkpoint, const std::map<std::string, std::string>& labels) {
-  const auto& state = checkpoint.manifest().state;
-  for (const auto& [key, value] : labels)
-    if (const auto found = state.find(key); found != state.end() && found->second != value)
-      fail(Code::failed_precondition, checkpoint.name(), " belongs to another run: its ", key,
-           " is '", found->second, "', not '", value, "'");
-}
-
 /// The data as the checkpoint has them, if they are to go on from there. Says when they do not.
 std::optional<DataState> data_to_resume(const Checkpoint& checkpoint,
                                         const StagedTrainingOptions& o) {
@@ -159,11 +151,8 @@ TrainingOutcome StagedTraining::run() {
     l.resumed_data = data_before.has_value();
   }
   if (!o.checkpoints.directory.empty()) {
-    Retention retention;
-    retention.keep_last = o.checkpoints.keep;
-    retention.keep_every_hours = o.checkpoints.keep_every_hours;
     CheckpointerOptions w;
-    w.writer = std::make_shared<CheckpointWriter>(o.checkpoints.directory, retention);
+    w.writer = checkpoint_writer(o.checkpoints);
     w.shards = static_cast<std::uint32_t>(programs_.size());
     w.state = o.labels;
     l.checkpointer = troupe.spawn<caf::detached>("checkpointer", checkpointer, w);

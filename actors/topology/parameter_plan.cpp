@@ -51,15 +51,11 @@ std::int64_t rows_read(const Graph& graph, const Variable& table, std::int64_t r
   return static_cast<std::int64_t>(count);
 }
 
-/// Where the variables live; without groups, shards have no group.
 GroupedRows place(const std::vector<Variable>& variables, const TrainingOptions& o) {
-  const auto shards = static_cast<std::uint32_t>(o.shards);
-  if (o.aggregation.groups.empty())
-    return {place_rows(variables, shards, o.placement, o.max_shard_bytes), {}};
   std::vector<std::string> names;
   for (const auto& variable : variables) names.push_back(variable.name());
-  return place_groups(variables, groups_of(names, o.aggregation.groups), shards, o.placement,
-                      o.max_shard_bytes);
+  return place_groups(variables, groups_of(names, o.aggregation.groups),
+                      static_cast<std::uint32_t>(o.shards), o.placement, o.max_shard_bytes);
 }
 
 /// Whether a training of these options has tables: see Training.
@@ -98,7 +94,8 @@ std::vector<PlannedVariable> plan_parameters(const Model& model, const TrainingO
     auto& p = planned.emplace_back();
     p.name = variable.name();
     p.spec = variable.spec();
-    if (!part.whole) {
+    p.cut = !part.whole;
+    if (p.cut) {
       p.name += text(" rows ", part.first_row, " to ", part.first_row + part.rows - 1);
       p.spec.shape.set(0, part.rows);
     }
@@ -137,10 +134,7 @@ std::vector<PlannedVariable> plan_parameters(const Model& model, const TrainingO
     auto& p = planned[i];
     if (p.why.empty()) p.why = reason(o, p, i, rank, load[p.shard]);
     load[p.shard] += p.bytes;
-    const auto whole = std::find_if(variables.begin(), variables.end(), [&](const auto& variable) {
-                         return variable.name() == p.name;
-                       }) != variables.end();
-    if (!whole) p.why += text("; cut, as it has more than ", o.max_shard_bytes, " bytes");
+    if (p.cut) p.why += text("; cut, as it has more than ", o.max_shard_bytes, " bytes");
     if (p.table) p.why += text("; a batch reads ", p.most_rows, " of its rows at most");
   }
   return planned;

@@ -17,6 +17,7 @@ struct PlannedVariable {
   std::uint32_t shard = 0;
   std::string policy;  ///< of its shard, where groups of variables have their own; else empty
   std::string why;
+  bool cut = false;            ///< it is some rows of the variable
   bool table = false;          ///< rows go to and fro, and these numbers are the most
   std::uint64_t pulled = 0;    ///< bytes to one replica each time
   std::uint64_t pushed = 0;    ///< bytes from it

@@ -9,6 +9,7 @@
 #include "troupe/actors/parameters/group_placement.h"
 #include "troupe/actors/training/evaluator.h"
 #include "troupe/actors/training/policy_check.h"
+#include "troupe/actors/training/resume_point.h"
 #include "troupe/actors/training/shard_threads.h"
 #include "troupe/actors/training/summary_actor.h"
 
@@ -135,13 +136,7 @@ ShardKeeper spawn_keeper(Casting c, std::vector<ShardKeeperOptions::Kept> shards
 std::uint64_t restore(Casting c, const std::vector<Shard>& shards,
                       const std::vector<std::uint32_t>& group_of_shard,
                       const Checkpoint& checkpoint) {
-  const auto& state = checkpoint.manifest().state;
-  for (const auto& [key, value] : c.options.labels) {
-    const auto found = state.find(key);
-    if (found != state.end() && found->second != value)
-      fail(Code::failed_precondition, checkpoint.name(), " belongs to another run: its ", key,
-           " is '", found->second, "', not '", value, "'");
-  }
+  check_labels(checkpoint, c.options.labels);
   auto snapshot = read_snapshot(checkpoint);
   for (std::size_t i = 0; i < shards.size(); ++i) {
     const auto group = group_of_shard.empty() ? 0 : group_of_shard[i];

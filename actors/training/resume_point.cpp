@@ -27,4 +27,19 @@ std::optional<Checkpoint> checkpoint_to_resume(const CheckpointOptions& o) {
   return std::nullopt;
 }
 
+void check_labels(const Checkpoint& checkpoint, const std::map<std::string, std::string>& labels) {
+  const auto& state = checkpoint.manifest().state;
+  for (const auto& [key, value] : labels)
+    if (const auto found = state.find(key); found != state.end() && found->second != value)
+      fail(Code::failed_precondition, checkpoint.name(), " belongs to another run: its ", key,
+           " is '", found->second, "', not '", value, "'");
+}
+
+std::shared_ptr<CheckpointWriter> checkpoint_writer(const CheckpointOptions& o) {
+  Retention retention;
+  retention.keep_last = o.keep;
+  retention.keep_every_hours = o.keep_every_hours;
+  return std::make_shared<CheckpointWriter>(o.directory, retention);
+}
+
 }  // namespace troupe

@@ -150,11 +150,12 @@ std::uint64_t Training::memory_bound() const {
 void Training::change_policy(const std::string& policy) {
   expect_policy_fits(options_, policy, first_of(plan_->tables));
   const std::lock_guard guard(mutex_);
-  if (coordinator_) expect_no_recording(options_);
-  if (coordinator_)
+  if (coordinator_) {
+    expect_no_recording(options_);
     caf::anon_send(coordinator_, policy_atom_v, policy);
-  else
+  } else {
     options_.aggregation.policy = policy;
+  }
 }
 
 void Training::change_policy(const std::string& policy, const std::string& variables) {
@@ -171,12 +172,13 @@ void Training::change_policy(const std::string& policy, const std::string& varia
   group->policy = policy;
   expect_policy_fits(changed, changed.aggregation.policy, first_of(plan_->tables));
   const std::lock_guard guard(mutex_);
-  if (coordinator_) expect_no_recording(options_);
-  if (coordinator_)
+  if (coordinator_) {
+    expect_no_recording(options_);
     caf::anon_send(caf::actor_cast<SavingCoordinator>(coordinator_), policy_atom_v, policy,
                    variables);
-  else
+  } else {
     options_.aggregation.groups = groups;
+  }
 }
 
 std::string Training::describe() const {
@@ -238,11 +240,8 @@ TrainingOutcome Training::run() {
   const bool with_data = !o.checkpoints.directory.empty() && o.checkpoints.data && !host_.examples;
   DataCheckpointer writer;
   if (!o.checkpoints.directory.empty()) {
-    Retention retention;
-    retention.keep_last = o.checkpoints.keep;
-    retention.keep_every_hours = o.checkpoints.keep_every_hours;
     CheckpointerOptions w;
-    w.writer = std::make_shared<CheckpointWriter>(o.checkpoints.directory, retention);
+    w.writer = checkpoint_writer(o.checkpoints);
     w.shards = static_cast<std::uint32_t>(plan_->shard_count);
     w.state = o.labels;
     w.with_data = with_data;

@@ -15,8 +15,14 @@ void advance(Self self);
 
 /// Nobody needs it any more.
 void leave(Self self) {
-  if (!self->state.leaves) return;
-  std::exchange(self->state.left, {}).deliver(caf::ok_atom_v);
+  auto& d = self->state;
+  if (!d.leaves) return;
+  auto left = std::exchange(d.left, {});
+  // Of one that was cut off, the queue may lack a block that the reader has to remember.
+  if (code_of(d.end) == Code::out_of_range)
+    left.deliver(caf::ok_atom_v);
+  else
+    left.deliver(d.end);
   self->quit();
 }
 

@@ -308,7 +308,8 @@ void PipelineKeeperState::retire(KeptDecoder& decoder) {
   retired_ = decoder.name;
   const auto gone = [this, name = decoder.name] { forget_decoder(name); };
   self_->request(decoder.handle, caf::infinite, leave_atom_v)
-      .then([gone](caf::ok_atom) { gone(); }, [gone](const caf::error&) { gone(); });
+      .then([gone](caf::ok_atom) { gone(); },
+            [](const caf::error&) {});  // its reader has to say what was lost with it
 }
 
 /// With its last decoder a reader that leaves has nothing to remember any more.

@@ -4,48 +4,32 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <fstream>
 #include <random>
 #include <thread>
 
+#include "actors/counted_records.h"
 #include "actors/training_run.h"
 #include "support/error_matcher.h"
 #include "troupe/actors/checkpoint/checkpoint_directory.h"
-#include "troupe/ops/reductions.h"
 
 namespace troupe {
 namespace {
 
+using test::counting_model;
 using test::error_of;
 using test::IsError;
+using test::kRecords;
+using test::kRows;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 
-constexpr std::int64_t kRecords = 96;
-constexpr std::int64_t kRows = 8;
 constexpr int kFiles = 8;
-
-/// One weight for each record, which becomes smaller by 1 whenever an update has the record:
-/// with batches of kRows records, and a learning rate of kRows.
-Model counting_model(bool) {
-  Model m;
-  m.graph = std::make_shared<Graph>();
-  const auto x = placeholder(*m.graph, "x", DType::float32, {-1, kRecords});
-  m.inputs = {x};
-  m.loss = reduce_mean(
-      nn::dense(x, 1, {.name = "count", .kernel_initializer = init::zeros(), .use_bias = false}));
-  return m;
-}
 
 class EditTraining : public test::ATrainingRun {
  protected:
   EditTraining() {
-    for (int file = 0; file < kFiles; ++file) {
-      std::ofstream out(path("ids-" + std::to_string(file)));
-      for (std::int64_t i = file; i < kRecords; i += kFiles)
-        for (std::int64_t k = 0; k < kRecords; ++k)
-          out << (k ? " " : "") << (k == i ? 1 : 0) << (k + 1 == kRecords ? "\n" : "");
-    }
+    for (int file = 0; file < kFiles; ++file)
+      test::write_records(path("ids-" + std::to_string(file)), file, kFiles);
   }
   Batches records(std::int64_t epochs) const {
     return read_text({path("ids-*")})

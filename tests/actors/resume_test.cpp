@@ -2,12 +2,13 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <fstream>
 
 #include <csignal>
 #include <filesystem>
-#include <fstream>
 #include <random>
 
+#include "actors/counted_records.h"
 #include "actors/training_run.h"
 #include "support/message_of.h"
 #include "troupe/actors/checkpoint/checkpoint_directory.h"
@@ -18,6 +19,9 @@
 namespace troupe {
 namespace {
 
+using test::counting_model;
+using test::kRecords;
+using test::kRows;
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
@@ -26,22 +30,8 @@ using ::testing::IsEmpty;
 
 using Weights = std::map<std::string, Tensor>;
 
-constexpr std::int64_t kRecords = 96;
-constexpr std::int64_t kRows = 8;
-
-/// One weight for each record, which becomes smaller by 1 whenever an update has the record:
-/// with batches of kRows records, and a learning rate of kRows.
-Model counting_model(bool) {
-  Model m;
-  m.graph = std::make_shared<Graph>();
-  const auto x = placeholder(*m.graph, "x", DType::float32, {-1, kRecords});
-  m.inputs = {x};
-  m.loss = reduce_mean(
-      nn::dense(x, 1, {.name = "count", .kernel_initializer = init::zeros(), .use_bias = false}));
-  return m;
-}
-
-/// The same with two weights for each record, of which one may have a policy of its own.
+/// Like counting_model, but with two weights for each record, of which one may have a policy of its
+/// own.
 Model twice_counting_model(bool) {
   Model m;
   m.graph = std::make_shared<Graph>();
@@ -56,12 +46,7 @@ Model twice_counting_model(bool) {
 
 class Resume : public test::ATrainingRun {
  protected:
-  Resume() {
-    std::ofstream out(path("ids.txt"));
-    for (std::int64_t i = 0; i < kRecords; ++i)
-      for (std::int64_t k = 0; k < kRecords; ++k)
-        out << (k ? " " : "") << (k == i ? 1 : 0) << (k + 1 == kRecords ? "\n" : "");
-  }
+  Resume() { test::write_records(path("ids.txt")); }
   Batches records(std::int64_t epochs) const {
     return read_text({path("ids.txt")})
         .repeat(epochs)

@@ -9,6 +9,7 @@
 #include "troupe/ops/initializers.h"
 #include "troupe/ops/nn/layers.h"
 #include "troupe/ops/reductions.h"
+#include "troupe/ops/state.h"
 
 namespace troupe::test {
 

@@ -2,10 +2,10 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <fstream>
 
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <random>
 
 #include "actors/counted_records.h"

@@ -36,6 +36,13 @@ std::uint32_t checksum(const RecordedEvent& event, std::uint64_t index) {
 
 // ---- the file --------------------------------------------------------------------------------
 
+void expect_no_recording_in(const std::string& directory) {
+  for (const auto* name : {"decisions", "batches"})
+    if (std::filesystem::exists(std::filesystem::path(directory) / name))
+      fail(Code::already_exists, directory, " has the recording of another run (", name,
+           "): choose another directory, or remove it");
+}
+
 RunRecorder::RunRecorder(const std::string& path, const std::string& run)
     : path_(path), file_(std::fopen(path.c_str(), "wbe")) {
   if (!file_) system_error("write", path);

@@ -28,6 +28,9 @@ struct RecordedEvent {
   friend auto operator<=>(const RecordedEvent&, const RecordedEvent&) = default;
 };
 
+/// Throws already_exists when the directory has a recording, which another one would overwrite.
+void expect_no_recording_in(const std::string& directory);
+
 /// Appends events to a file, each with a checksum. The first line says which run it is.
 /// Throws as system_error() does.
 class RunRecorder {

@@ -14,7 +14,8 @@ namespace troupe {
 
 /// A decoder that can leave while others go on.
 ///   (leave) -> ok   asks for no more blocks; once the queue has what it has, it detaches, as at
-///                   the end of the data, answers and quits
+///   the
+///                   end of the data, and quits; the failure, if one has cut it off before that
 using LeavingDecoder = Decoder::extend<caf::replies_to<leave_atom>::with<caf::ok_atom>>;
 
 /// The state of a decoder actor.

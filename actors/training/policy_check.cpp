@@ -29,6 +29,12 @@ class PolicyCheck {
     check_gradients(local);
     if (a_.all_reduce != "none") attempt("aggregation.all_reduce", [&] { check_all_reduce(); });
     if (!a_.groups.empty()) check_groups(known);
+    if (a_.leave_out_late && a_.groups.empty() && a_.round_deadline.count() == 0)
+      attempt("aggregation.leave_out_late", [] {
+        fail(Code::invalid_argument,
+             "no replica is late without a deadline: set aggregation.round_deadline, or leave "
+             "aggregation.leave_out_late out");
+      });
     return std::move(problems_);
   }
 
@@ -71,7 +77,12 @@ class PolicyCheck {
         fail(Code::invalid_argument, "policy '", policy_,
              "' makes updates where nobody looks at the loss scale: choose precision bfloat16");
     });
-    attempt("loss_scale", [&] { LossScale{o_.loss_scale}; });
+    attempt("loss_scale", [&] {
+      LossScale{o_.loss_scale};
+      if (o_.precision != DType::float16 && o_.loss_scale != LossScaleOptions())
+        fail(Code::invalid_argument, "with precision ", o_.precision,
+             " the loss is not scaled: choose precision float16, or leave loss_scale out");
+    });
   }
 
   void check_all_reduce() const {

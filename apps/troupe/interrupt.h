@@ -14,7 +14,8 @@ struct Stoppable {
   void (*stop)(void*) noexcept = nullptr;
 };
 
-/// From now on Ctrl-C asks for the end of this; a second one ends the process.
+/// From now on Ctrl-C, SIGTERM and, unless it is ignored, SIGHUP ask for the end of this; a second
+/// one ends the process.
 void stop_on_interrupt(Stoppable running);
 /// Whether there was a Ctrl-C.
 bool was_interrupted();

@@ -225,10 +225,11 @@ TEST_F(AnExchange, RefusesToCompressWeights) {
 TEST_F(AnExchange, MultipliesIn16BitsAndKeepsWeightsOf32) {
   auto o = options();
   o.learning_rate = 0.01;
-  o.loss_scale.initial = 16;  // of which all gradients fit: no step is left out
   const auto exact = train(o);
   for (const auto precision : {DType::bfloat16, DType::float16}) {
     o.precision = precision;
+    if (precision == DType::float16)
+      o.loss_scale.initial = 16;  // all gradients fit: none is left out
     const auto mixed = train(o);
     EXPECT_GT(distance(mixed, exact), 0) << precision;
     EXPECT_LT(distance(mixed, exact), 0.1) << precision;
@@ -268,6 +269,24 @@ TEST_F(AnExchange, RefusesPrecisionsThatAreNone) {
   o.aggregation.policy = "sync";
   o.loss_scale.initial = 3;
   EXPECT_THAT(refusal(o), HasSubstr("powers of two"));
+}
+
+TEST_F(AnExchange, RefusesALossScaleThatNothingIsScaledWith) {
+  auto o = options();
+  o.loss_scale.initial = 16;
+  for (const auto precision : {DType::float32, DType::bfloat16}) {
+    o.precision = precision;
+    EXPECT_THAT(refusal(o), HasSubstr("choose precision float16, or leave loss_scale out"));
+  }
+}
+
+TEST_F(AnExchange, RefusesToLeaveOutWhoIsLateWithoutSayingWhenThatIs) {
+  auto o = options();
+  o.deterministic = false;
+  o.aggregation.leave_out_late = true;
+  EXPECT_THAT(refusal(o), HasSubstr("set aggregation.round_deadline"));
+  o.aggregation.round_deadline = std::chrono::seconds(1);
+  EXPECT_EQ(refusal(o), "no error");
 }
 
 }  // namespace

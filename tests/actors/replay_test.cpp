@@ -112,6 +112,16 @@ TEST_F(Replay, GivesTheBitsOfAnAsynchronousRun) {
   }
 }
 
+TEST_F(Replay, IsOfARecordingThatNobodyOverwrites) {
+  auto o = four_replicas("async");
+  o.aggregation.record = path("recorded");
+  train(o);
+  EXPECT_THAT(test::message_of([&] { Training(test::small_model, batches(3), o).run(); }),
+              HasSubstr("has the recording of another run (decisions): choose another directory"));
+  o.aggregation.replay = std::exchange(o.aggregation.record, "");
+  train(o);
+}
+
 TEST_F(Replay, RefusesARunWithOtherOptions) {
   auto o = four_replicas("async");
   o.aggregation.record = path("recorded");

@@ -114,6 +114,18 @@ expect_sh("${edited}" 130
   ${tiny} --set data.epochs=0 -d five --no-summaries --set evaluation.every=0
   --progress-interval 0.1)
 
+# ---- a terminal that is closed ends a run like Ctrl-C
+
+string(CONCAT hung_up
+  "env --default-signal=HUP \"$0\" run fashion_mnist.pbtxt \"$@\" > hung.log 2>&1 & run=$!\n"
+  "n=0; until \"$0\" edit hung status 2>/dev/null | grep -q 'step [1-9]'; do\n"
+  "  n=$((n + 1)); [ $n -lt 600 ] || exit 9; kill -0 $run || { cat hung.log; exit 8; }\n"
+  "  sleep 0.1; done\n"
+  "kill -HUP $run; wait $run; code=$?; cat hung.log; ls hung; exit $code")
+expect_sh("${hung_up}" 130 "stopped: step .*ckpt-[0-9]+.manifest"
+  ${tiny} --set data.epochs=0 -d hung --no-summaries --set evaluation.every=0
+  --progress-interval 0.1)
+
 # ---- members of an ensemble come and go
 
 shell("sed 's/name: \"mlp\"/name: \"late\"/' ensemble.pbtxt > late.pbtxt

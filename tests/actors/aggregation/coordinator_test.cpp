@@ -299,7 +299,7 @@ TEST_F(ACoordinator, EndsAReplicaWithGradientsThatAreNotFiniteAndKeepsTheWeights
   push(0, 1, 1, 0);
   const auto answers = push(1, 1, std::numeric_limits<float>::infinity(), 0);
   EXPECT_THAT(answers[1]->words(),
-              HasSubstr("invalid argument: replica 1, step 1: the gradient of 'w0' has values that "
+              HasSubstr("invalid argument: step 1: the gradient of 'w0' has values that "
                         "are not finite"));
   EXPECT_EQ(version(0), 0u);
   EXPECT_FLOAT_EQ(weight(0), 0);

@@ -227,6 +227,10 @@ TEST_F(TopologyFiles, PointAtWhatDoesNotGoWithThePolicy) {
               StartsWith("21:15: policy 'local:2' pushes parameters"));
   EXPECT_THAT(problem(both() + "precision: 'float16' loss_scale: 3"), StartsWith("20:22: "));
   EXPECT_THAT(problem(both() + "precision: 'int32'"), StartsWith("20:1: "));
+  EXPECT_THAT(problem(both() + "loss_scale: 16"),
+              StartsWith("20:1: with precision float32 the loss is not scaled"));
+  EXPECT_THAT(aggregation("leave_out_late: true"),
+              StartsWith("21:15: no replica is late without a deadline"));
   const std::string out = R"(group { variables: "out/*" policy: "async" } )";
   EXPECT_THAT(aggregation(out + "clip_norm: 1"), StartsWith("21:60: the norm of all gradients"));
   EXPECT_THAT(aggregation(out + "leave_out_late: true"), HasSubstr("no set is left out"));

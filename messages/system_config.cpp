@@ -5,6 +5,7 @@
 #include <caf/all.hpp>
 
 #include "troupe/messages/all_reduce.h"
+#include "troupe/messages/replica_memory.h"
 
 namespace troupe {
 
@@ -38,6 +39,7 @@ SystemConfig::SystemConfig(ThreadBudget budget) {
   add_message_types<caf::id_block::troupe_data_state_handles>();
   add_message_types<caf::id_block::troupe_all_reduce>();
   add_message_types<caf::id_block::troupe_reducer>();
+  add_message_types<caf::id_block::troupe_memory>();
   add_error_category(caf::atom("troupe"),
                      [](std::uint8_t code, caf::atom_value, const caf::message& context) {
                        std::string line(to_string(static_cast<Code>(code)));

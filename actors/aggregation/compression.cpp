@@ -145,6 +145,12 @@ void GradientCompressor::settle(bool applied) {
   next_.clear();
 }
 
+std::map<std::string, Tensor> GradientCompressor::owed_when_applied() const {
+  auto owed = left_;
+  for (const auto& [part, left] : next_) owed[part] = left;
+  return owed;
+}
+
 Tensor decompressed(const CompressedGradient& gradient, DType type, const Shape& shape) {
   const auto& values = gradient.values;
   const bool all = gradient.positions.size() == 0;

@@ -38,12 +38,21 @@ class GradientCompressor {
   explicit GradientCompressor(GradientCompression compression = {});
 
   bool on() const { return compression_.kind != CompressionKind::none; }
+  /// What is not sent now is sent later.
+  bool owes() const { return compression_.kind == CompressionKind::top_k; }
   /// `part` tells the gradients of a set apart: what is left of one is for the next one of
   /// that name. Values that are not finite are always sent, so that whoever gets them can
   /// complain.
   CompressedGradient compress(const std::string& part, const Tensor& gradient);
   /// What became of the set: when it was refused, nothing of it counts as sent.
   void settle(bool applied);
+
+  /// What is owed, by part, and what will be if the set in hand is applied: shared tensors.
+  const std::map<std::string, Tensor>& owed() const { return left_; }
+  std::map<std::string, Tensor> owed_when_applied() const;
+  /// Goes on with that in place of what is owed. A tensor of another size than its part is left
+  /// out.
+  void restore(std::map<std::string, Tensor> owed) { left_ = std::move(owed); }
 
  private:
   CompressedGradient largest(const std::string& part, const Tensor& gradient);

@@ -12,7 +12,7 @@
 namespace troupe {
 namespace {
 
-using Self = SavingCoordinator::stateful_pointer<CoordinatorState>;
+using Self = RememberingCoordinator::stateful_pointer<CoordinatorState>;
 using Group = CoordinatorState::Group;
 
 /// Those of the group whose version is the run's.
@@ -72,6 +72,7 @@ void decide(Self self, const CoordinatorOptions& options);
 
 void look_at_clock(Self self, const CoordinatorOptions& options) {
   auto& s = self->state;
+  if (s.backlog.full()) return;  // whoever is late now waits for the disk
   const auto now = self->clock().now();
   if (s.start_deadline && now >= *s.start_deadline) {
     tell(self, options,
@@ -143,7 +144,55 @@ void cut(Self self, const std::function<void(DataState)>& take) {
             [without](const caf::error& why) { without(to_error(why).what()); });
 }
 
+/// What replicas remember goes into the checkpoint of this version, the rest of which follows.
+void keep_memories(Self self, const CoordinatorOptions& options) {
+  auto memories = self->state.memories.all();
+  if (options.book && !memories.empty())
+    self->send(options.book, snapshot_atom_v, leading(self->state).version(), std::move(memories));
+}
+
+/// There is room for another version that is to be kept, or nobody looks after that any more.
+void go_on_from_backlog(Self self, const CoordinatorOptions& options) {
+  self->state.waited_for.clear();  // nobody was late by the time that the disk took
+  decide(self, options);
+  self->state.backlog.go_on();
+}
+
+void expect_written(Self self, const CoordinatorOptions& options) {
+  if (!options.book) return;
+  if (leading(self->state).over()) return self->state.backlog.open();
+  const auto version = leading(self->state).version();
+  self->state.backlog.add(version);
+  self->request(options.book, caf::infinite, expect_atom_v, version)
+      .then(
+          [self, options, version](caf::ok_atom) {
+            self->state.backlog.written(version);
+            go_on_from_backlog(self, options);
+          },
+          [](const caf::error&) {});  // it has ended, which is told otherwise
+}
+
+void stop_waiting_for_disk(Self self, const CoordinatorOptions& options) {
+  self->state.backlog.open();
+  go_on_from_backlog(self, options);
+}
+
+/// Something on which updates may follow: it is kept while too many checkpoints wait for the disk.
+template <class Work>
+void pass(Self self, const CoordinatorOptions& options, Work work) {
+  auto& s = self->state;
+  if (!s.backlog.holds()) return work(options);
+  s.backlog.hold([options, work] { work(options); });
+  if (std::exchange(s.told_of_disk, true)) return;
+  tell(self, options,
+       text("checkpoints fall due (every ", options.snapshot_every,
+            options.snapshot_every == 1 ? " step" : " steps",
+            ") faster than they are written: training waits for the disk"));
+}
+
 void keep_data(Self self, const CoordinatorOptions& options) {
+  keep_memories(self, options);
+  expect_written(self, options);
   if (!options.sink) return;
   cut(self, [self, sink = options.sink](DataState state) {
     self->send(sink, snapshot_atom_v, std::move(state));
@@ -188,6 +237,7 @@ bool decide_next(Self self, const CoordinatorOptions& options, std::size_t at) {
   s.awaits_norms = decision->clip_norm > 0 && decision->updates > 0;
   tell_shards(self, options, at, *decision);
   auto settled = settled_everywhere(s, rounds.take_settled());
+  for (const auto& set : settled) s.memories.settle(set);
   if (s.batches && !settled.empty())
     self->send(s.batches, settle_atom_v, Settlement{leading(s).version(), std::move(settled)});
   if (!decision->policy.empty()) tell_new_policy(self, options, at, decision->policy);
@@ -237,11 +287,12 @@ void admit_late(Self self, const CoordinatorOptions& options);
 /// Decides all that can be decided.
 void go_on(Self self, const CoordinatorOptions& options) {
   auto& s = self->state;
+  const auto may_decide = [&s] { return !s.awaits_norms && !s.backlog.full(); };
   do {
     for (auto at = s.groups.size(); at-- > 0;)
-      while (!s.awaits_norms && decide_next(self, options, at)) {
+      while (may_decide() && decide_next(self, options, at)) {
       }
-  } while (!s.awaits_norms && let_go(s));
+  } while (may_decide() && let_go(s));
   keep_when_due(self, options);
   watch(self, options);
   admit_late(self, options);
@@ -296,13 +347,17 @@ void attach(Self self, const CoordinatorOptions& options, std::uint32_t shard, c
             Version version, std::uint64_t carried_out) {
   auto& s = self->state;
   auto& group = s.groups.at(group_of(options, shard));
-  s.shards[shard] = handle;
+  const auto before = std::exchange(s.shards[shard], handle);
   if (group.decisions == 0) group.rounds->set_version(std::max(version, group.rounds->version()));
   for (const auto& [decision, factor] : group.decided) {
     if (decision.number <= carried_out) continue;
     self->send(handle, decide_atom_v, decision);
     if (factor) self->send(handle, norm_atom_v, *factor);
   }
+  if (!before || before == handle) return;
+  // The one before may not have sent all that was to be kept.
+  s.backlog.forget();
+  go_on_from_backlog(self, options);
 }
 
 /// Forgets decisions that all shards of the group have carried out.
@@ -473,13 +528,13 @@ void take_whole_set(Self self, const CoordinatorOptions& options,
     }
     return;
   }
-  auto words = text("replica ", commit.replica, ", step ", commit.step, ": the gradient of '",
-                    report.not_finite, "' has values that are not finite");
+  auto words = text("step ", commit.step, ": the gradient of '", report.not_finite,
+                    "' has values that are not finite");
   if (options.aggregation.not_finite == NotFinite::fail)
     return refuse(SetFate::skipped, Code::invalid_argument,
                   text(words, ", computed from the parameters of step ", commit.version,
                        ": try a smaller learning rate, or clip the gradients"));
-  tell(self, options, text(words, ": it is left out"));
+  tell(self, options, text("replica ", commit.replica, ", ", words, ": it is left out"));
   refuse(SetFate::skipped);
 }
 
@@ -537,7 +592,7 @@ caf::result<caf::ok_atom> change_policy(Self self, const CoordinatorOptions& opt
 
 }  // namespace
 
-SavingCoordinator::behavior_type coordinator(Self self, CoordinatorOptions options) {
+RememberingCoordinator::behavior_type coordinator(Self self, CoordinatorOptions options) {
   const auto& a = options.aggregation;
   RoundsOptions rules;
   rules.policy = a.policy;
@@ -556,12 +611,15 @@ SavingCoordinator::behavior_type coordinator(Self self, CoordinatorOptions optio
     self->state.groups.push_back({group.variables, std::make_unique<Rounds>(rules), 0, {}, {}, {}});
   }
   self->state.replaces_lost = options.replaces_lost;
+  if (options.book) self->monitor(options.book);
   if (!a.record.empty())
     self->state.order.record(a.record + "/decisions", options.run);
   else if (!a.replay.empty())
     self->state.order.replay(a.replay + "/decisions", options.run);
-  self->set_down_handler(
-      [self, options](const caf::down_msg& down) { take_down(self, options, down); });
+  self->set_down_handler([self, options](const caf::down_msg& down) {
+    if (down.source == options.book.address()) return stop_waiting_for_disk(self, options);
+    pass(self, options, [=](const auto& o) { take_down(self, o, down); });
+  });
   on_tick(self, [self, options] { look_at_clock(self, options); });
   return {
       [self, options](attach_atom, std::uint32_t shard, const Shard& handle, Version version,
@@ -573,17 +631,23 @@ SavingCoordinator::behavior_type coordinator(Self self, CoordinatorOptions optio
       },
       [self](assign_atom, const Feeder& batches) { self->state.batches = batches; },
       [self, options](join_atom, std::uint32_t shard, std::uint32_t replica,
-                      const Replica& handle) { join(self, options, shard, replica, handle); },
+                      const Replica& handle) {
+        pass(self, options, [=](const auto& o) { join(self, o, shard, replica, handle); });
+      },
       [self, options](leave_atom, std::uint32_t, std::uint32_t replica,
-                      const caf::actor_addr& who) { leave(self, options, replica, who); },
-      [self, options](ready_atom, const SetReport& report) { take_report(self, options, report); },
+                      const caf::actor_addr& who) {
+        pass(self, options, [=](const auto& o) { leave(self, o, replica, who); });
+      },
+      [self, options](ready_atom, const SetReport& report) {
+        pass(self, options, [=](const auto& o) { take_report(self, o, report); });
+      },
       [self, options](norm_atom, std::uint32_t shard, std::uint64_t number, double sum) {
         take_norm(self, options, shard, number, sum);
       },
       [self, options](stop_atom) {
         self->state.replaces_lost = false;
         for (auto& group : self->state.groups) group.rounds->give_up_lost();
-        decide(self, options);
+        stop_waiting_for_disk(self, options);
       },
       [self, options](policy_atom, const std::string& policy) {
         return change_policy(self, options, "", policy);
@@ -593,12 +657,21 @@ SavingCoordinator::behavior_type coordinator(Self self, CoordinatorOptions optio
       },
       [self](status_atom) { return status_of(self->state); },
       [self](assign_atom, const DataKeeper& keeper) { self->state.keeper = keeper; },
-      [self](cut_atom) -> caf::result<DataState> {
+      [self, options](cut_atom) -> caf::result<DataState> {
+        stop_waiting_for_disk(self, options);  // this is the end
+        keep_memories(self, options);
         auto promise = self->make_response_promise<DataState>();
         cut(self, [promise](DataState state) mutable { promise.deliver(std::move(state)); });
         return promise;
       },
       [self](restore_atom, const AggregationStatus& status) { restore(self->state, status); },
+      [self](restore_atom, const std::vector<ReplicaMemory>& memories) {
+        self->state.memories.restore(memories);
+      },
+      [self](restore_atom, std::uint32_t replica) { return self->state.memories.of(replica); },
+      [self](save_atom, std::uint32_t replica, const MemoryOfSet& set) {
+        self->state.memories.expect(replica, set);
+      },
   };
 }
 

@@ -10,9 +10,12 @@
 #include <vector>
 
 #include "troupe/actors/aggregation/aggregation_options.h"
+#include "troupe/actors/aggregation/checkpoint_backlog.h"
+#include "troupe/actors/aggregation/replica_memories.h"
 #include "troupe/actors/aggregation/rounds.h"
 #include "troupe/actors/aggregation/run_recording.h"
 #include "troupe/messages/data_state.h"
+#include "troupe/messages/replica_memory.h"
 
 namespace troupe {
 
@@ -33,6 +36,8 @@ struct CoordinatorOptions {
   std::uint64_t snapshot_every = 0;  ///< versions between states of the data; 0 for none
   std::string run;                   ///< for recordings: which run it is
   DataSink sink;                     ///< receives them
+  CheckpointBook
+      book;  ///< learns what belongs to such a version, says when it is on disk; may be none
   /// Another replica takes the place of one that dies, and is waited for where every update
   /// has a set of each.
   bool replaces_lost = false;
@@ -101,6 +106,9 @@ struct CoordinatorState {
   bool awaits_norms = false;
   std::map<std::uint32_t, Waited> waited_for;
   std::optional<TimePoint> start_deadline;
+  ReplicaMemories memories;
+  CheckpointBacklog backlog;
+  bool told_of_disk = false;  ///< that it holds the run back
 };
 
 /// Decides for all shards what each update is made of, and tells every shard the same in
@@ -122,10 +130,12 @@ struct CoordinatorState {
 /// Whoever hands out batches is told, once for each decision, which sets are settled, and who
 /// has left and what it left undecided: nobody else knows which records have been trained on.
 ///
-/// At each version that is to be kept it has the data kept as they stand then.
+/// At each version that is to be kept it has the data kept as they stand then. While two of those
+/// versions are not on disk yet, what replicas say is kept until one is: they wait, and nothing is
+/// decided. The order of what happens stays the same, and so does what is decided.
 ///
 /// Throws at the start what Rounds throws.
-SavingCoordinator::behavior_type coordinator(
-    SavingCoordinator::stateful_pointer<CoordinatorState> self, CoordinatorOptions options);
+RememberingCoordinator::behavior_type coordinator(
+    RememberingCoordinator::stateful_pointer<CoordinatorState> self, CoordinatorOptions options);
 
 }  // namespace troupe

@@ -36,8 +36,8 @@ std::string shard_name(std::int64_t step, int shard, int shards, int rewrite) {
               rewrite > 0 ? text(".rewrite-", rewrite) : "", kWeightsEnding);
 }
 
-std::string data_name(std::int64_t step, int rewrite) {
-  return text(kPrefix, step, ".data", rewrite > 0 ? text(".rewrite-", rewrite) : "",
+std::string state_name(std::int64_t step, const std::string& what, int rewrite) {
+  return text(kPrefix, step, '.', what, rewrite > 0 ? text(".rewrite-", rewrite) : "",
               kWeightsEnding);
 }
 
@@ -48,7 +48,8 @@ std::optional<std::int64_t> step_of_manifest(std::string_view name) {
 
 std::optional<std::int64_t> step_of_shard(std::string_view name) {
   const auto step = take_step(name);
-  return (name.starts_with(".shard-") || name.starts_with(".data.")) &&
+  return (name.starts_with(".shard-") || name.starts_with(".data.") ||
+          name.starts_with(".memories.")) &&
                  name.ends_with(kWeightsEnding)
              ? step
              : std::nullopt;

@@ -13,6 +13,7 @@ namespace troupe {
 //   ckpt-300.shard-1-of-2.safetensors
 //   ckpt-300.shard-2-of-2.safetensors
 //   ckpt-300.data.safetensors              what was on its way from the files to the replicas
+//   ckpt-300.memories.safetensors          what replicas keep for themselves
 //
 // Names in a manifest are relative, so the directory can be moved.
 
@@ -26,12 +27,13 @@ std::string manifest_name(std::int64_t step);    ///< "ckpt-300.manifest"
 /// are more names: "ckpt-300.shard-1-of-2.rewrite-1.safetensors" for rewrite 1.
 std::string shard_name(std::int64_t step, int shard, int shards, int rewrite = 0);
 
-/// "ckpt-300.data.safetensors", for the data of the run; rewrites as above.
-std::string data_name(std::int64_t step, int rewrite = 0);
+/// "ckpt-300.data.safetensors", for the "data" of the run, or what else it is; rewrites as above.
+std::string state_name(std::int64_t step, const std::string& what, int rewrite = 0);
 
 /// 300 for "ckpt-300.manifest".
 std::optional<std::int64_t> step_of_manifest(std::string_view name);
-/// 300 for "ckpt-300.shard-1-of-2.safetensors", "ckpt-300.data.safetensors" and rewrites.
+/// 300 for "ckpt-300.shard-1-of-2.safetensors", "ckpt-300.data.safetensors", "ckpt-300.memories
+/// .safetensors" and rewrites.
 std::optional<std::int64_t> step_of_shard(std::string_view name);
 /// Whether a file was left behind by a write that did not end.
 bool is_temporary(std::string_view name);

@@ -15,9 +15,9 @@
 #include "troupe/actors/checkpoint/atomic_file.h"
 #include "troupe/actors/checkpoint/checkpoint_directory.h"
 #include "troupe/actors/checkpoint/checkpoint_names.h"
-#include "troupe/actors/checkpoint/data_file.h"
 #include "troupe/actors/checkpoint/manifest.h"
 #include "troupe/actors/checkpoint/safetensors.h"
+#include "troupe/actors/checkpoint/state_file.h"
 #include "troupe/actors/system_error.h"
 #include "troupe/ops/error.h"
 
@@ -175,7 +175,7 @@ void CheckpointWriter::remove_unnamed_files(std::int64_t step) {
     try {
       const auto read = read_manifest(manifest);
       for (const auto& file : read.files) named.insert(file.name);
-      named.insert(data_file_name(read));
+      for (const auto& name : state_files(read)) named.insert(name);
     } catch (const Error&) {
       return;  // a damaged manifest: somebody may still want to save the weights
     }

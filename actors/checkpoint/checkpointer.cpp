@@ -6,6 +6,7 @@
 
 #include "troupe/actors/checkpoint/checkpoint.h"
 #include "troupe/actors/checkpoint/data_file.h"
+#include "troupe/actors/checkpoint/memory_file.h"
 #include "troupe/messages/answer.h"
 
 namespace troupe {
@@ -62,10 +63,15 @@ SavedCheckpoint write(CheckpointerState& state, const CheckpointerOptions& optio
                                          static_cast<int>(snapshots.size()), records));
   }
   if (data) bytes += write_data(directory, *data, manifest);
+  if (const auto memories = state.incomplete.find(version); memories != state.incomplete.end())
+    bytes += write_memories(directory, memories->second.memories, manifest);
   options.writer->publish(manifest);
   state.clock.passed_on(1, bytes);
   state.clock.enter(StageActivity::waiting_for_input);
   state.last = {version, text(directory, "/ckpt-", version)};
+  const auto later = state.expected.upper_bound(version);
+  for (auto i = state.expected.begin(); i != later; ++i) i->second.deliver(caf::ok_atom_v);
+  state.expected.erase(state.expected.begin(), later);
   return *state.last;
 }
 
@@ -97,13 +103,12 @@ SavedCheckpoint write_best(CheckpointerState& state, const CheckpointerOptions& 
 void write_if_complete(ObservedCheckpointer::stateful_pointer<CheckpointerState> self,
                        const CheckpointerOptions& options, Version version) {
   auto& waiting = self->state.incomplete;
-  const auto& here = waiting[version];
+  auto& here = waiting[version];
   if (here.shards.size() < options.shards || (options.with_data && !here.data)) return;
-  auto complete = std::move(waiting[version]);
-  // Older ones will never be complete: a shard has passed them by.
-  waiting.erase(waiting.begin(), std::next(waiting.find(version)));
   try {
-    const auto saved = write(self->state, options, std::move(complete.shards), complete.data);
+    const auto saved = write(self->state, options, std::move(here.shards), here.data);
+    // Older ones will never be complete: a shard has passed them by.
+    waiting.erase(waiting.begin(), waiting.upper_bound(version));
     if (options.listener) self->send(options.listener, report_atom_v, saved);
   } catch (...) {
     self->quit(current_fault());
@@ -138,6 +143,16 @@ ObservedCheckpointer::behavior_type checkpointer(
         self->state.told[name] = value;
       },
       [self](status_atom) { return self->state.clock.read(); },
+      [self](snapshot_atom, Version version, std::vector<ReplicaMemory>& memories) {
+        self->state.incomplete[version].memories = std::move(memories);
+      },
+      [self](expect_atom, Version version) -> caf::result<caf::ok_atom> {
+        auto& s = self->state;
+        if (s.last && s.last->step >= version) return caf::ok_atom_v;
+        auto promise = self->make_response_promise<caf::ok_atom>();
+        s.expected.emplace(version, promise);
+        return promise;
+      },
   };
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <caf/typed_response_promise.hpp>
 #include <map>
 #include <memory>
 #include <optional>
@@ -9,14 +10,15 @@
 #include "troupe/actors/checkpoint/checkpoint.h"
 #include "troupe/actors/checkpoint/checkpoint_writer.h"
 #include "troupe/messages/data_state.h"
+#include "troupe/messages/replica_memory.h"
 #include "troupe/messages/stage_clock.h"
 
 namespace troupe {
 
 /// A Checkpointer that says how it is doing.
 ///   (status) -> status   records are checkpoints, bytes those of their tensors; busy is writing
-using ObservedCheckpointer =
-    DataCheckpointer::extend<caf::replies_to<status_atom>::with<StageStatus>>;
+using ObservedCheckpointer = DataCheckpointer::extend<
+    caf::replies_to<status_atom>::with<StageStatus>>::extend_with<CheckpointBook>;
 
 struct CheckpointerOptions {
   std::shared_ptr<CheckpointWriter> writer;
@@ -34,10 +36,13 @@ struct CheckpointerState {
   struct Incomplete {
     std::vector<ShardSnapshot> shards;
     std::optional<DataState> data;
+    std::vector<ReplicaMemory> memories;
   };
   std::map<Version, Incomplete> incomplete;
   std::optional<SavedCheckpoint> last;
   std::map<std::string, std::string> told;  ///< goes into every manifest, too
+  /// Of those who wait for a version to be written.
+  std::multimap<Version, caf::typed_response_promise<caf::ok_atom>> expected;
   StageClock clock;
 };
 

@@ -16,9 +16,6 @@ namespace troupe {
 /// why. Throws as write_safetensors() does.
 std::uint64_t write_data(const std::string& directory, const DataState& state, Manifest& manifest);
 
-/// The name of the file with the tensors, relative to the directory; empty for none.
-std::string data_file_name(const Manifest& manifest);
-
 /// What a checkpoint says of the data, verified; none when it was made without, as those of
 /// versions before this were. Throws data_loss, naming the file, for what is damaged.
 std::optional<DataState> read_data(const Checkpoint& checkpoint);
@@ -26,7 +23,8 @@ std::optional<DataState> read_data(const Checkpoint& checkpoint);
 /// Why a checkpoint has no data in it: "" when it has, or does not say.
 std::string why_no_data(const Manifest& manifest);
 
-/// Whether what is called so in Manifest::state is said of the data.
+/// Whether what is called so in Manifest::state is said of the data, or of what else there is
+/// beside the weights.
 bool belongs_to_data(std::string_view name);
 
 }  // namespace troupe

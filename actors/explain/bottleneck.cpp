@@ -419,8 +419,11 @@ class Walk {
              " of the time and computed ", percent(replicas.mean_busy));
     if (!shards.nodes.empty() && busiest >= kMuch * replicas.waiting_out)
       return shards_limit(shards, which, waited);
-    if (settings_.synchronous && replicas.nodes.size() > 1) return slowest_limits(replicas, waited);
-    if (writers.mean_busy >= kMuch) return checkpoints_limit(writers, waited);
+    const bool synchronous = settings_.synchronous && replicas.nodes.size() > 1;
+    // Replicas wait for each other also while all of them wait for the disk.
+    if (writers.mean_busy >= (synchronous ? kAll : kMuch))
+      return checkpoints_limit(writers, waited);
+    if (synchronous) return slowest_limits(replicas, waited);
     set(Limit::shards, "shards", shards.mean_busy, text(waited, "; ", cpu_words()));
     if (advise_on_cpus("a larger batch, so that there are fewer updates")) return;
     if (settings_.inter_op < settings_.cpus)
@@ -500,7 +503,7 @@ class Walk {
     const auto writers = group(topology_.all(Role::checkpointer));
     if (finding_.limit != Limit::checkpoints && writers.mean_busy >= kAll)
       remark(text("checkpoints are written ", percent(writers.mean_busy),
-                  " of the time: those that wait take memory"));
+                  " of the time: with more of them, training would wait for the disk"));
     if (finding_.cpus_busy) remark_on_cpus();
     const double evaluation = evaluation_kernels();
     if (finding_.limit != Limit::evaluation && kernels() > kSome && evaluation >= kSome * kernels())

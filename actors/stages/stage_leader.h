@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "troupe/actors/training/progress.h"
 #include "troupe/messages/data_state.h"
 #include "troupe/messages/stages.h"
 
@@ -32,6 +33,7 @@ struct StageLeaderOptions {
   std::uint64_t max_steps = 0;  ///< 0: until the data end
   std::uint64_t seed = 0;
   StepListener listener;
+  EventListener events;
   std::vector<std::pair<std::string, caf::actor>> watched;  ///< whose death ends the run
 
   std::uint64_t first_step = 0;   ///< that the stages have made before
@@ -74,6 +76,7 @@ class StageLeaderState {
   bool over_ = false;
   bool saving_ = false;               // files are being written
   std::function<void()> when_saved_;  // what waits for that
+  bool told_of_disk_ = false;         // that it holds the run back
   std::uint64_t last_saved_ = 0;      // step
   std::map<caf::actor_addr, std::string> watched_;
   std::vector<StageReport> reports_;
@@ -83,7 +86,8 @@ class StageLeaderState {
 
 /// Cuts each batch into micro-batches of (nearly) equal size, at most one for each row, sends
 /// their first component to the first stage and the second one to the last, and goes on with
-/// the next batch when all stages have updated.
+/// the next batch when all stages have updated. A checkpoint that falls due while another one is
+/// being written waits for that, and so does the next batch.
 StageLeader::behavior_type stage_leader(StageLeader::stateful_pointer<StageLeaderState> self,
                                         StageLeaderOptions options);
 

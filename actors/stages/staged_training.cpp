@@ -171,6 +171,7 @@ TrainingOutcome StagedTraining::run() {
   l.max_steps = options_.max_steps;
   l.seed = options_.seed;
   l.listener = options_.listener;
+  l.events = options_.events;
   l.watched = troupe.members();
   const auto leader = troupe.spawn("stage leader", stage_leader, l);
   return troupe.ask_while<TrainingOutcome>(leader, start_atom_v,

@@ -34,7 +34,7 @@ struct StagedTrainingOptions {
   CheckpointOptions checkpoints;
   std::map<std::string, std::string> labels;  ///< kept in every checkpoint
   StepListener listener;                      ///< called by an actor, after each step
-  EventListener events;                       ///< what a resumed run could not go on with
+  EventListener events;  ///< what a resumed run could not go on with; a disk that is too slow
 };
 
 /// Trains a model that is cut into stages, each an actor with a CPU device of its own,

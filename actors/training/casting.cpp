@@ -3,9 +3,11 @@
 #include <algorithm>
 
 #include "troupe/actors/aggregation/compression.h"
+#include "troupe/actors/aggregation/policy_catalog.h"
 #include "troupe/actors/allreduce/reducer.h"
 #include "troupe/actors/checkpoint/checkpointer.h"
 #include "troupe/actors/checkpoint/data_file.h"
+#include "troupe/actors/checkpoint/memory_file.h"
 #include "troupe/actors/parameters/group_placement.h"
 #include "troupe/actors/training/evaluator.h"
 #include "troupe/actors/training/policy_check.h"
@@ -38,10 +40,11 @@ std::string which_run(Casting c, const Batches& data, const std::string& model, 
   return words;
 }
 
-SavingCoordinator spawn_coordinator(Casting c, std::size_t shards,
-                                    const std::vector<std::uint32_t>& group_of_shard,
-                                    const std::string& table, const TrainingListener& listener,
-                                    const std::string& run, const DataSink& sink) {
+RememberingCoordinator spawn_coordinator(Casting c, std::size_t shards,
+                                         const std::vector<std::uint32_t>& group_of_shard,
+                                         const std::string& table, const TrainingListener& listener,
+                                         const std::string& run, const ObservedCheckpointer& writer,
+                                         bool with_data) {
   CoordinatorOptions o;
   o.table = table;
   o.group_of_shard = group_of_shard;
@@ -54,7 +57,8 @@ SavingCoordinator spawn_coordinator(Casting c, std::size_t shards,
   o.replaces_lost = c.options.restarts.most > 0 && !all_reduces(c.options);
   o.listener = listener;
   o.snapshot_every = c.options.checkpoints.every;
-  o.sink = sink;
+  if (with_data) o.sink = caf::actor_cast<DataSink>(writer);
+  if (writer) o.book = caf::actor_cast<CheckpointBook>(writer);
   o.run = run;
   return c.troupe.spawn("coordinator", coordinator, o);
 }
@@ -218,6 +222,35 @@ void go_on_comparing(BestEvaluation& best, const Checkpoint& from) {
   const auto& state = from.manifest().state;
   const auto found = state.find(std::string(kBestEvaluation));
   if (found != state.end()) best.restore(found->second);
+}
+
+std::vector<ReplicaMemory> memories_of(Casting c, const Checkpoint& checkpoint,
+                                       const DataState* data, std::vector<std::string>& notes) {
+  const auto memories = read_memories(checkpoint);
+  if (memories.empty()) {
+    notes.push_back(text(checkpoint.name(),
+                         " does not say what its replicas kept for themselves: loss scales begin "
+                         "anew, and what compression had left of gradients is lost"));
+    return {};
+  }
+  const auto replicas = static_cast<std::uint32_t>(c.options.replicas);
+  const auto before =
+      data && data->replicas > 0 ? data->replicas : static_cast<std::uint32_t>(memories.size());
+  double factor = 1;
+  if (replicas != before && std::ranges::any_of(memories, [](const ReplicaMemory& memory) {
+        return !memory.owed.empty();
+      })) {
+    notes.push_back(text("what compression had left of the gradients of ", before,
+                         before == 1 ? " replica" : " replicas", " is dealt out to ", replicas));
+    // The part that a replica has in a mean of all.
+    if (!make_policy(c.options.aggregation.policy)->single_sets())
+      factor = static_cast<double>(replicas) / before;
+  }
+  try {
+    return dealt_out(memories, replicas, factor);
+  } catch (const Error& error) {
+    throw error.within(checkpoint.name());
+  }
 }
 
 void note_differences(Casting c, const DataState& from, std::int64_t rows, bool split,

@@ -10,6 +10,7 @@
 
 #include "troupe/actors/aggregation/coordinator.h"
 #include "troupe/actors/checkpoint/checkpoint.h"
+#include "troupe/actors/checkpoint/checkpointer.h"
 #include "troupe/actors/explain/observer.h"
 #include "troupe/actors/parameters/parameter_shard.h"
 #include "troupe/actors/parameters/shard_keeper.h"
@@ -17,6 +18,7 @@
 #include "troupe/actors/training/conductor.h"
 #include "troupe/actors/training/publisher.h"
 #include "troupe/actors/training/training.h"
+#include "troupe/messages/replica_memory.h"
 
 namespace troupe {
 
@@ -31,10 +33,11 @@ struct Casting {
 /// What has to be the same for a run to go as another one went; one line.
 std::string which_run(Casting c, const Batches& data, const std::string& model, std::int64_t from);
 
-SavingCoordinator spawn_coordinator(Casting c, std::size_t shards,
-                                    const std::vector<std::uint32_t>& group_of_shard,
-                                    const std::string& table, const TrainingListener& listener,
-                                    const std::string& run, const DataSink& sink);
+RememberingCoordinator spawn_coordinator(Casting c, std::size_t shards,
+                                         const std::vector<std::uint32_t>& group_of_shard,
+                                         const std::string& table, const TrainingListener& listener,
+                                         const std::string& run, const ObservedCheckpointer& writer,
+                                         bool with_data);
 
 std::vector<ShardKeeperOptions::Kept> spawn_shards(
     Casting c, std::vector<std::vector<ShardVariable>> variables,
@@ -68,6 +71,11 @@ std::shared_ptr<const DataState> data_to_resume(Casting c, const Checkpoint& che
 BestEvaluation comparison(const EvaluationOptions& o, const std::vector<std::string>& values);
 
 void go_on_comparing(BestEvaluation& best, const Checkpoint& from);
+
+/// What the replicas of the checkpoint remembered, for those of this run. Says what has changed or
+/// is not known.
+std::vector<ReplicaMemory> memories_of(Casting c, const Checkpoint& checkpoint,
+                                       const DataState* data, std::vector<std::string>& notes);
 
 /// What is different, although nothing is lost.
 void note_differences(Casting c, const DataState& from, std::int64_t rows, bool split,

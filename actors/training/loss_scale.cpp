@@ -5,11 +5,16 @@
 
 namespace troupe {
 
+namespace {
+
+bool power_of_two(double x) {
+  int exponent = 0;
+  return std::isfinite(x) && x > 0 && std::frexp(x, &exponent) == 0.5;
+}
+
+}  // namespace
+
 LossScale::LossScale(const LossScaleOptions& options) : options_(options), value_(options.initial) {
-  const auto power_of_two = [](double x) {
-    int exponent = 0;
-    return std::isfinite(x) && x > 0 && std::frexp(x, &exponent) == 0.5;
-  };
   if (!power_of_two(options.initial) || options.initial < 1 || !power_of_two(options.growth) ||
       options.growth < 1 || !power_of_two(options.backoff) || options.backoff >= 1 ||
       options.growth_interval < 1)
@@ -18,6 +23,13 @@ LossScale::LossScale(const LossScaleOptions& options) : options_(options), value
          "step and shrinks by one below 1, all of them powers of two; not ",
          options.initial, ", ", options.growth, " after ", options.growth_interval, " and ",
          options.backoff);
+}
+
+void LossScale::restore(double value, std::uint32_t good_steps) {
+  if (!power_of_two(value) || value < 1)
+    fail(Code::invalid_argument, "a loss scale is a power of two from 1 on, not ", value);
+  value_ = value;
+  good_ = good_steps;
 }
 
 void LossScale::note(SetFate fate, const std::string& whom) {

@@ -10,6 +10,7 @@
 
 #include "troupe/actors/aggregation/weighted_sum.h"
 #include "troupe/actors/supervision/supervision.h"
+#include "troupe/actors/training/replica_memory.h"
 #include "troupe/messages/answer.h"
 #include "troupe/ops/random.h"
 
@@ -236,6 +237,8 @@ void commit(Self self, const OptionsPtr& options, bool given_up) {
               given_up,
               s.batches};
   s.result = {};
+  if (options->memories && !given_up)
+    self->send(options->memories, save_atom_v, options->index, memory_of_set(s, *options));
   // A shard that finds its values unshared updates them in place.
   for (auto& value : s.parameters) value = Tensor();
   for (std::size_t shard = 0; shard < s.shards.size(); ++shard) commit_to(self, options, shard);
@@ -247,16 +250,17 @@ std::uint32_t batches_of_a_set(const ReplicaState& s) {
   return s.local ? s.instructions.local_steps : std::max(1u, s.instructions.accumulate);
 }
 
-void compress(GradientCompressor& compressor, std::size_t shard, GradientPart& part) {
-  auto compressed = compressor.compress(text(part.variable, '/', shard), part.values);
+void compress(GradientCompressor& compressor, std::int64_t first_row, GradientPart& part) {
+  auto compressed = compressor.compress(part_name(part.variable, first_row), part.values);
   part.values = std::move(compressed.values);
   part.indices = std::move(compressed.positions);
 }
 
-void send_to(Self self, const OptionsPtr& options, std::size_t shard, GradientPart part) {
+void send_to(Self self, const OptionsPtr& options, std::size_t shard, std::int64_t first_row,
+             GradientPart part) {
   auto& at = self->state.shards[shard];
   auto& compressor = self->state.compressor;
-  if (part.kind == PartKind::gradient && compressor.on()) compress(compressor, shard, part);
+  if (part.kind == PartKind::gradient && compressor.on()) compress(compressor, first_row, part);
   if (options->keeper) at.sent.push_back(part);
   self->send(at.handle, push_atom_v, std::move(part));
 }
@@ -286,13 +290,13 @@ void send_part(Self self, const OptionsPtr& options, GradientPart part) {
     return abort(self, options,
                  fault(Code::not_found, "no shard has variable '", part.variable, "'"));
   for (const auto& [shard, range] : found->second) {
-    if (range.total == 0) return send_to(self, options, shard, std::move(part));
+    if (range.total == 0) return send_to(self, options, shard, 0, std::move(part));
     auto some = part;
     if (part.kind == PartKind::sparse_gradient)
       some = rows_within(part, range);
     else
       some.values = part.values.slice(range.first, range.first + range.count);
-    send_to(self, options, shard, std::move(some));
+    send_to(self, options, shard, range.first, std::move(some));
   }
 }
 
@@ -554,7 +558,9 @@ bool dry(const ReplicaState& s) { return (s.stopping || s.at_end) && s.next.empt
 /// Goes on with whatever is possible now.
 void advance(Self self, const OptionsPtr& options) {
   auto& s = self->state;
-  if (!s.running || s.computing || s.committed || !s.loaded || s.missing_parameters > 0) return;
+  if (!s.running || s.computing || s.committed || !s.loaded || s.missing_parameters > 0 ||
+      !s.remembers)
+    return;
   // Between two batches of a set; outputs of the one before may still be on their way.
   if (s.in_set && s.fetches) return;
   if (!s.in_set && (s.stopping || dry(s) || s.instructions.finished)) return finish(self, options);
@@ -599,6 +605,22 @@ void load_fragments(Self self, const OptionsPtr& options) {
   });
 }
 
+/// It has joined, so that all is settled that the one before it has left.
+void recall(Self self, const OptionsPtr& options) {
+  self->request(options->memories, caf::infinite, restore_atom_v, options->index)
+      .then(
+          [self, options](const ReplicaMemory& memory) {
+            try {
+              remember(self->state, *options, memory);
+            } catch (...) {
+              return abort(self, options, current_fault());
+            }
+            self->state.remembers = true;
+            advance(self, options);
+          },
+          [self, options](caf::error& error) { abort(self, options, error); });
+}
+
 void join(Self self, const OptionsPtr& options, std::size_t shard) {
   auto& s = self->state;
   s.shards[shard].joins = true;
@@ -618,6 +640,7 @@ void join(Self self, const OptionsPtr& options, std::size_t shard) {
             } catch (...) {
               return abort(self, options, current_failure());
             }
+            if (!s.remembers) return recall(self, options);
             advance(self, options);
           },
           [self, options](caf::error& error) { abort_unless_replaced(self, options, error); });
@@ -653,6 +676,7 @@ Replica::behavior_type replica(Self self, ReplicaOptions given) {
   s.accumulated = GradientAccumulator(options->fragment.parts.size());
   s.compressor = GradientCompressor(options->compression);
   s.loss_scale = LossScale(options->loss_scale);
+  s.remembers = !options->memories;
   // It ends, but not without a word.
   self->set_exception_handler([self](std::exception_ptr&) -> caf::error {
     return fault(to_error(current_failure()).within(self->state.title));

@@ -15,6 +15,7 @@
 #include "troupe/actors/training/loss_scale.h"
 #include "troupe/actors/training/row_reads.h"
 #include "troupe/messages/protocol.h"
+#include "troupe/messages/replica_memory.h"
 #include "troupe/messages/stage_clock.h"
 
 namespace troupe {
@@ -36,6 +37,7 @@ struct ReplicaOptions {
   double clip_norm = 0;
   GradientCompression compression;
   LossScaleOptions loss_scale;  ///< for fragments that have one
+  MemoryKeeper memories;        ///< told what it keeps for itself, and asked for it; may be none
 };
 
 struct ReplicaState {
@@ -75,6 +77,7 @@ struct ReplicaState {
   std::vector<SavedTensor> slots;
   std::vector<Version> versions;
   std::size_t missing_parameters = 0;
+  bool remembers = true;  ///< it knows what it, or the one before it, remembered
   Instructions instructions;
   std::optional<LocalParameters> local;
 

@@ -25,6 +25,7 @@
 #include "troupe/actors/training/policy_check.h"
 #include "troupe/actors/training/publisher.h"
 #include "troupe/actors/training/replica.h"
+#include "troupe/actors/training/replica_memory.h"
 #include "troupe/actors/training/resume_point.h"
 #include "troupe/actors/training/summary_actor.h"
 #include "troupe/actors/training/training_devices.h"
@@ -238,7 +239,7 @@ TrainingOutcome Training::run() {
   if (begin) note_optimizer(casting, *begin, notes);
   const auto data_before = begin ? data_to_resume(casting, *begin, notes) : nullptr;
   const bool with_data = !o.checkpoints.directory.empty() && o.checkpoints.data && !host_.examples;
-  DataCheckpointer writer;
+  ObservedCheckpointer writer;
   if (!o.checkpoints.directory.empty()) {
     CheckpointerOptions w;
     w.writer = checkpoint_writer(o.checkpoints);
@@ -264,6 +265,7 @@ TrainingOutcome Training::run() {
     read_recording(a.replay + "/decisions", which);
     read_recording(a.replay + "/batches", which);
   } else if (!a.record.empty()) {
+    expect_no_recording_in(a.record);
     std::error_code error;
     std::filesystem::create_directories(a.record, error);
     if (error) fail(Code::unavailable, "cannot create ", a.record, ": ", error.message());
@@ -272,7 +274,7 @@ TrainingOutcome Training::run() {
   const auto attached = all_reduces(o) ? static_cast<std::size_t>(o.replicas) : plan_->shard_count;
   const auto saving =
       spawn_coordinator(casting, attached, plan_->group_of_shard, first_of(plan_->tables), listener,
-                        which, with_data ? caf::actor_cast<DataSink>(writer) : DataSink());
+                        which, writer, with_data);
   coordinator_ = saving;
   const auto whole_rounds =
       make_policy(o.aggregation.policy)->whole_rounds() && !o.aggregation.leave_out_late;
@@ -310,6 +312,14 @@ TrainingOutcome Training::run() {
     note_differences(casting, *data_before, f.batch, f.split, notes);
     troupe.tell(saving, restore_atom_v, data_before->aggregation);
   }
+  ReplicaOptions r;
+  r.fragment = plan_->fragment;
+  r.compression = GradientCompression::parse(o.aggregation.compression);
+  if (keeps_memory(r)) {
+    r.memories = caf::actor_cast<MemoryKeeper>(saving);
+    if (begin && !o.checkpoints.data_from_start)
+      troupe.tell(saving, restore_atom_v, memories_of(casting, *begin, data_before.get(), notes));
+  }
   if (o.events)
     for (const auto& note : notes) o.events(note);
   f.drop_remainder = data_.remainder() == Remainder::drop;
@@ -319,13 +329,10 @@ TrainingOutcome Training::run() {
   troupe.tell(saving, assign_atom_v, caf::actor_cast<Feeder>(batches));
   troupe.tell(saving, assign_atom_v, caf::actor_cast<DataKeeper>(batches));
 
-  ReplicaOptions r;
-  r.fragment = plan_->fragment;
   r.batches = batches;
   r.shards = shards;
   r.leading = plan_->leading;
   r.keeper = keeper;
-  r.compression = GradientCompression::parse(o.aggregation.compression);
   r.loss_scale = o.loss_scale;
   r.listener = listener;
   r.seed = seed;

@@ -272,6 +272,43 @@ TEST_F(Supervised, EndsWithTheSameBitsWhoeverIsKilledWhenDeterministic) {
   }
 }
 
+TEST_F(Supervised, GivesASuccessorWhatTheOneBeforeItKeptForItself) {
+  struct Way {
+    const char* compression;
+    DType precision;
+  };
+  for (const auto& [compression, precision] :
+       {Way{"topk:0.1", DType::float32}, Way{"none", DType::float16},
+        Way{"topk:0.1", DType::float16}}) {
+    auto o = options();
+    o.replicas = 3;
+    o.shards = 2;
+    o.max_shard_bytes = 64;
+    o.aggregation.policy = "dangerous_sync";
+    o.aggregation.compression = compression;
+    o.precision = precision;
+    if (precision == DType::float16) o.loss_scale = {.initial = 0x1p24, .growth_interval = 4};
+    const auto undisturbed = train(o);
+    o.restarts.most = 1'000'000;
+    o.restarts.delay = 0ms;
+    o.restarts.longest_delay = 1ms;
+    for (std::uint32_t seed = 1; seed <= 3; ++seed) {
+      o.checkpoints.directory = path("killed-" + std::to_string(++runs));
+      Training training(small_model, batches(3), o);
+      const auto outcome = run_with_killer(training, seed, 8);
+      ASSERT_NE(outcome.ending, Ending::failed) << outcome.message;
+      EXPECT_GT(outcome.restarts, 0u);
+      for (auto& record : Checkpoint::open(o.checkpoints.directory).read_all())
+        if (record.kind == TensorKind::variable) {
+          EXPECT_TRUE(same_bits(record.value, undisturbed.at(record.name)))
+              << record.name << ", " << compression << ", " << precision << " after "
+              << outcome.restarts << " restarts";
+        }
+      EXPECT_TRUE(training.stop(60s).empty());
+    }
+  }
+}
+
 // ---- what is told ----------------------------------------------------------------------------
 
 /// Waits until somebody has said something with these words; ten minutes at most.

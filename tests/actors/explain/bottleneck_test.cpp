@@ -338,6 +338,19 @@ TEST(Bottleneck, IsTheCheckpointerThatWritesAllTheTimeWhileUpdatesWait) {
   EXPECT_EQ(first_knob(finding), "--checkpoint-every 50");
 }
 
+TEST(Bottleneck, IsTheCheckpointerAlsoWhereReplicasWaitForEachOther) {
+  for (const auto& [writing, limit] :
+       {std::pair(0.97, Limit::checkpoints), std::pair(0.6, Limit::waiting)}) {
+    auto run = fast_data(2, 1);
+    run.set(run.replicas, {.busy = 0.3, .out = 0.7, .records = 100});
+    run.set(run.shards, {.busy = 0.1, .records = 10});
+    run.set({run.checkpointer}, {.busy = writing, .records = 1});
+    run.cpu = 1.0;
+    run.settings.synchronous = true;
+    EXPECT_EQ(run.explain().finding.limit, limit);
+  }
+}
+
 TEST(Bottleneck, RemarksOnCheckpointsThatPileUp) {
   auto run = fast_data(1, 1);
   run.set(run.replicas, {.busy = 0.95, .out = 0.05, .records = 100});

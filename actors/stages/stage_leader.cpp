@@ -126,10 +126,9 @@ void StageLeaderState::save(std::function<void()> then) {
   if (saving_) {
     when_saved_ = [this, then] { save(then); };
     if (over_ || !options_.events || std::exchange(told_of_disk_, true)) return;
-    return options_.events(
-        text("step ", outcome_.steps, ": checkpoints fall due (every ", options_.every,
-             options_.every == 1 ? " step" : " steps",
-             ") faster than they are written: training waits for the disk"));
+    return options_.events(text("step ", outcome_.steps, ": checkpoints fall due (every ",
+                                options_.every, options_.every == 1 ? " step" : " steps",
+                                ") faster than they are written: training waits for the disk"));
   }
   saving_ = true;
   last_saved_ = outcome_.steps;

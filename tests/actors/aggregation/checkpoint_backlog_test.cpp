@@ -32,9 +32,7 @@ Book::behavior_type book_of(Book::pointer self, std::shared_ptr<Disk> disk) {
           [=](expect_atom, Version version) {
             return disk->expected[version] = self->make_response_promise<caf::ok_atom>();
           },
-          [=](tick_atom, Version version) {
-            disk->expected.at(version).deliver(caf::ok_atom_v);
-          }};
+          [=](tick_atom, Version version) { disk->expected.at(version).deliver(caf::ok_atom_v); }};
 }
 
 /// Does what the test says, and nothing when it is told to give up.

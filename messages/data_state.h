@@ -67,6 +67,12 @@ struct LaneState {
 struct PipelineSnapshot {
   QueueSnapshot queue;
   std::vector<LaneState> lanes;
+  /// The last ones that have left the queue, where whoever asks has not had them: a branch of
+  /// several that share a pipeline.
+  std::vector<Batch> left;
+
+  /// The number of the first batch that whoever asked has not had.
+  std::uint64_t next() const { return queue.batches - left.size(); }
 };
 
 /// A batch that left the queue, but is part of no update yet.
@@ -87,6 +93,9 @@ struct DataState {
   bool split = false;        ///< outstanding are shares of batches, and each its replica's
   std::int64_t trained = 0;  ///< records that are part of an update, ever
   PipelineSnapshot pipeline;
+  /// Batches of the pipeline before this number were trained on, or are outstanding, although
+  /// they come once more: the pipeline is shared with others, who stood farther back.
+  std::uint64_t first_batch = 0;
   std::vector<LeftBatch> outstanding;  ///< in the order in which they are computed
   AggregationStatus aggregation;
 };
@@ -119,7 +128,7 @@ typename Inspector::result_type inspect(Inspector& f, LaneState& x) {
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, PipelineSnapshot& x) {
-  return f(caf::meta::type_name("PipelineSnapshot"), x.queue, x.lanes);
+  return f(caf::meta::type_name("PipelineSnapshot"), x.queue, x.lanes, x.left);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, LeftBatch& x) {
@@ -128,7 +137,7 @@ typename Inspector::result_type inspect(Inspector& f, LeftBatch& x) {
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, DataState& x) {
   return f(caf::meta::type_name("DataState"), x.version, x.missing, x.seed, x.rows, x.replicas,
-           x.split, x.trained, x.pipeline, x.outstanding, x.aggregation);
+           x.split, x.trained, x.pipeline, x.first_batch, x.outstanding, x.aggregation);
 }
 
 }  // namespace troupe

@@ -25,29 +25,53 @@ BroadcastState::~BroadcastState() {
 void BroadcastState::start(BroadcastOptions options) {
   validate(options);
   options_ = std::move(options);
+  first_ = untouched_ = options_.first;
+  cuts_.begin(options_.name, options_.first);
   self_->set_down_handler([this](const caf::down_msg& down) { leave(down.source); });
 }
 
-caf::ok_atom BroadcastState::join(const caf::actor& branch) {
+std::uint64_t BroadcastState::join(const caf::actor& branch) {
   if (!branch) fail(Code::invalid_argument, "broadcast '", options_.name, "': nobody joins");
   if (!branches_.try_emplace(branch.address(), Branch{untouched_, {}}).second)
     fail(Code::already_exists, "broadcast '", options_.name, "' has this branch already");
   self_->monitor(branch);
-  return caf::ok_atom_v;
+  return untouched_;
+}
+
+/// The branch that the current message is from; nullptr for others.
+BroadcastState::Branch* BroadcastState::asking() {
+  const auto found = branches_.find(caf::actor_cast<caf::actor_addr>(self_->current_sender()));
+  return found == branches_.end() ? nullptr : &found->second;
 }
 
 caf::result<Batch> BroadcastState::next() {
-  const auto found = branches_.find(caf::actor_cast<caf::actor_addr>(self_->current_sender()));
-  if (found == branches_.end())
+  auto* branch = asking();
+  if (!branch)
     return fault(Code::failed_precondition, "broadcast '", options_.name,
                  "': who asks for a batch must join first");
-  auto& branch = found->second;
-  if (branch.waiting)
+  if (branch->waiting)
     return fault(Code::failed_precondition, "broadcast '", options_.name,
                  "': a branch asked for a batch twice");
   auto promise = self_->make_response_promise<Batch>();
-  branch.waiting = promise;
+  branch->waiting = promise;
   advance();
+  return promise;
+}
+
+caf::result<PipelineSnapshot> BroadcastState::snapshot() {
+  const auto* branch = asking();
+  if (!branch)
+    return fault(Code::failed_precondition, "broadcast '", options_.name,
+                 "': who asks for a snapshot must join first");
+  if (!options_.keeper)
+    return fault(Code::failed_precondition, "broadcast '", options_.name,
+                 "': nobody keeps the pipeline");
+  auto promise = self_->make_response_promise<PipelineSnapshot>();
+  const auto had = static_cast<std::ptrdiff_t>(branch->next - first_);
+  const auto cut = cuts_.open({kept_.begin() + had, kept_.end()}, promise);
+  self_->request(options_.keeper, caf::infinite, snapshot_atom_v)
+      .then([this, cut](PipelineSnapshot& snapshot) { cuts_.take(cut, std::move(snapshot)); },
+            [this, cut](const caf::error& why) { cuts_.fail(cut, why); });
   return promise;
 }
 
@@ -98,6 +122,7 @@ void BroadcastState::ask() {
             asked_ = false;
             clock_.enter(StageActivity::idle);
             clock_.passed_on(static_cast<std::uint64_t>(batch.rows()), 0);
+            cuts_.note_arrival(batch);
             kept_.push_back(std::move(batch));
             advance();
           },
@@ -105,6 +130,7 @@ void BroadcastState::ask() {
             asked_ = false;
             clock_.enter(StageActivity::idle);
             end_ = std::move(error);
+            cuts_.note_end(end_);
             hand_out();
           });
 }
@@ -124,6 +150,7 @@ Broadcast::behavior_type batch_broadcast(Broadcast::stateful_pointer<BroadcastSt
       [&s](next_atom) { return s.next(); },
       [&s](leave_atom, const caf::actor& branch) { s.leave(branch.address()); },
       [&s](status_atom) { return s.status(); },
+      [&s](snapshot_atom) { return s.snapshot(); },
   };
 }
 

@@ -10,6 +10,7 @@
 
 #include "troupe/messages/broadcast.h"
 #include "troupe/messages/stage_clock.h"
+#include "troupe/queues/broadcast_cuts.h"
 
 namespace troupe {
 
@@ -19,6 +20,8 @@ struct BroadcastOptions {
   std::int64_t batch = 1;          ///< rows that are dequeued at a time
   bool drop_remainder = false;     ///< at the end of the data, fewer rows are dropped
   std::int64_t max_lag = 4;        ///< batches that the slowest branch may be behind the fastest
+  std::uint64_t first = 0;         ///< the number of the batch that the queue gives first
+  PipelineKeeper keeper;           ///< of the queue's pipeline, for checkpoints; may be none
 };
 
 /// Throws invalid_argument, naming the broadcast, for options that make no sense.
@@ -33,10 +36,11 @@ class BroadcastState {
   ~BroadcastState();
 
   void start(BroadcastOptions options);
-  caf::ok_atom join(const caf::actor& branch);
+  std::uint64_t join(const caf::actor& branch);
   caf::result<Batch> next();
   void leave(const caf::actor_addr& branch);
   StageStatus status() const { return clock_.read(); }
+  caf::result<PipelineSnapshot> snapshot();
 
  private:
   using BatchNumber = std::uint64_t;
@@ -45,6 +49,7 @@ class BroadcastState {
     std::optional<caf::typed_response_promise<Batch>> waiting;
   };
 
+  Branch* asking();
   BatchNumber newest() const { return first_ + kept_.size(); }
   void hand_out();
   void forget();
@@ -59,6 +64,7 @@ class BroadcastState {
   BatchNumber untouched_ = 0;
   bool asked_ = false;
   caf::error end_;
+  BroadcastCuts cuts_;
   StageClock clock_;
 };
 
@@ -67,6 +73,9 @@ class BroadcastState {
 /// `max_lag` batches behind: so many are kept at most. Branches come and go at any time; a
 /// batch that nobody has had waits for the next one. The end of the queue, or its failure,
 /// reaches each branch behind its last batch.
+///
+/// A snapshot of the pipeline comes with the batches that have left it and that the branch has
+/// not had: so checkpoints of branches that stand at different batches are whole, each by itself.
 Broadcast::behavior_type batch_broadcast(Broadcast::stateful_pointer<BroadcastState> self,
                                          BroadcastOptions options);
 

@@ -1,6 +1,8 @@
 #include "troupe/queues/broadcast_branch.h"
 
+#include <algorithm>
 #include <caf/actor_cast.hpp>
+#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -9,7 +11,7 @@
 namespace troupe {
 namespace {
 
-using Self = Queue::stateful_pointer<BranchState>;
+using Self = Branch::stateful_pointer<BranchState>;
 using OptionsPtr = std::shared_ptr<const BranchOptions>;
 
 caf::error only_for_taking(const BranchOptions& options) {
@@ -35,7 +37,7 @@ void ask(Self self, const OptionsPtr& options) {
           [self, options](Batch& batch) {
             auto& s = self->state;
             s.asked = false;
-            if (s.waiting.empty()) return;  // closed meanwhile
+            if (s.waiting.empty()) return s.late.push_back(std::move(batch));  // closed meanwhile
             const auto rows = static_cast<std::uint64_t>(batch.rows());
             s.status.enqueued += rows;
             s.status.dequeued += rows;
@@ -50,14 +52,69 @@ void ask(Self self, const OptionsPtr& options) {
           });
 }
 
+/// With what the broadcast has given, and nobody has had.
+PipelineSnapshot with_late(const BranchState& s, PipelineSnapshot snapshot) {
+  const auto next = snapshot.next();
+  std::vector<Batch> left;
+  std::copy_if(s.late.begin(), s.late.end(), std::back_inserter(left),
+               [&](const Batch& batch) { return batch.sequence < next; });
+  snapshot.left.insert(snapshot.left.begin(), left.begin(), left.end());
+  return snapshot;
+}
+
+/// Answers with `last`, once it is there.
+void tell_last(BranchState& s) {
+  if (!s.last && !s.no_last) return;
+  for (auto& promise : std::exchange(s.want_last, {}))
+    s.last ? promise.deliver(*s.last) : promise.deliver(s.no_last);
+}
+
+caf::result<PipelineSnapshot> snapshot(Self self, const OptionsPtr& options) {
+  auto promise = self->make_response_promise<PipelineSnapshot>();
+  if (self->state.closed) {
+    self->state.want_last.push_back(promise);
+    tell_last(self->state);
+    return promise;
+  }
+  self->request(options->broadcast, caf::infinite, snapshot_atom_v)
+      .then(
+          [self, promise](PipelineSnapshot& made) mutable {
+            promise.deliver(with_late(self->state, std::move(made)));
+          },
+          [promise](caf::error& why) mutable { promise.deliver(std::move(why)); });
+  return promise;
+}
+
+void close(Self self, const OptionsPtr& options, const CloseRequest& request) {
+  auto& s = self->state;
+  end(s, fault(Error(request.reason.code, request.reason.message)));
+  if (std::exchange(s.closed, true)) return;
+  if (options->saves)
+    self->request(options->broadcast, caf::infinite, snapshot_atom_v)
+        .then(
+            [self](PipelineSnapshot& made) {
+              self->state.last = with_late(self->state, std::move(made));
+              tell_last(self->state);
+            },
+            [self](caf::error& why) {
+              self->state.no_last = std::move(why);
+              tell_last(self->state);
+            });
+  else
+    s.no_last = fault(Code::failed_precondition, "branch '", options->name,
+                      "' was closed, and keeps nothing of its broadcast then");
+  self->send(options->broadcast, leave_atom_v, caf::actor_cast<caf::actor>(self));
+}
+
 }  // namespace
 
 BranchState::~BranchState() {
-  for (auto& promise : waiting)
-    promise.deliver(fault(Code::unavailable, "branch '", status.name, "' has been ended"));
+  const auto gone = fault(Code::unavailable, "branch '", status.name, "' has been ended");
+  for (auto& promise : waiting) promise.deliver(gone);
+  for (auto& promise : want_last) promise.deliver(gone);
 }
 
-Queue::behavior_type broadcast_branch(Self self, BranchOptions given) {
+Branch::behavior_type broadcast_branch(Self self, BranchOptions given) {
   const auto options = std::make_shared<const BranchOptions>(std::move(given));
   self->state.status.name = options->name;
   self->state.status.kind = "Branch";
@@ -82,8 +139,7 @@ Queue::behavior_type broadcast_branch(Self self, BranchOptions given) {
         return only_for_taking(*options);
       },
       [self, options](caf::close_atom, const CloseRequest& request) {
-        end(self->state, fault(Error(request.reason.code, request.reason.message)));
-        self->send(options->broadcast, leave_atom_v, caf::actor_cast<caf::actor>(self));
+        close(self, options, request);
         return caf::ok_atom_v;
       },
       [self](status_atom) {
@@ -91,6 +147,7 @@ Queue::behavior_type broadcast_branch(Self self, BranchOptions given) {
         status.waiting_dequeues = std::ssize(self->state.waiting);
         return status;
       },
+      [self, options](snapshot_atom) { return snapshot(self, options); },
   };
 }
 

@@ -5,6 +5,7 @@
 #include <deque>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "troupe/messages/broadcast.h"
 
@@ -14,6 +15,7 @@ struct BranchOptions {
   std::string name = "branch";  ///< for messages
   Broadcast broadcast;          ///< that somebody has it join
   std::int64_t batch = 1;       ///< rows, as the broadcast takes them
+  bool saves = false;           ///< somebody will want a snapshot after the close
 };
 
 struct BranchState {
@@ -22,6 +24,11 @@ struct BranchState {
   ~BranchState();
   std::deque<caf::typed_response_promise<Batch>> waiting;
   bool asked = false;
+  bool closed = false;
+  std::vector<Batch> late;  ///< it came for somebody who had gone
+  std::optional<PipelineSnapshot> last;
+  caf::error no_last;  ///< why there is none
+  std::vector<caf::typed_response_promise<PipelineSnapshot>> want_last;
   caf::error end;
   QueueStatus status;
 };
@@ -29,7 +36,7 @@ struct BranchState {
 /// One branch of a broadcast as a queue: for those who take batches out of one. A dequeue
 /// must want the rows of a whole batch and have no time limit. Nothing can be put in. When it
 /// is closed it leaves the broadcast, and whoever wants a batch is told the reason.
-Queue::behavior_type broadcast_branch(Queue::stateful_pointer<BranchState> self,
-                                      BranchOptions options);
+Branch::behavior_type broadcast_branch(Branch::stateful_pointer<BranchState> self,
+                                       BranchOptions options);
 
 }  // namespace troupe

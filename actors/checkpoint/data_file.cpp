@@ -31,7 +31,10 @@ std::optional<DataState> read_data(const Checkpoint& checkpoint) {
   const auto state = read_state(checkpoint, kDataState);
   if (!state) return std::nullopt;
   try {
-    return unpack(state->bytes, state->read);
+    auto data = unpack(state->bytes, state->read);
+    if (data.version != static_cast<Version>(checkpoint.step()))
+      fail(Code::data_loss, "the data are those of step ", data.version);
+    return data;
   } catch (const Error& error) {
     if (error.code() == Code::unimplemented) throw;
     throw Error(Code::data_loss, text(checkpoint.name(), ": ", error.what()));

@@ -229,6 +229,7 @@ PackedDataState pack(const DataState& state) {
   to.set_replicas(state.replicas);
   to.set_split(state.split);
   to.set_trained(state.trained);
+  to.set_first_batch(state.first_batch);
   const auto& from = state.pipeline.queue;
   auto& queue = *to.mutable_queue();
   queue.set_kind(from.kind);
@@ -267,6 +268,7 @@ DataState unpack(std::string_view bytes, const std::function<Tensor(const std::s
   state.replicas = from.replicas();
   state.split = from.split();
   state.trained = from.trained();
+  state.first_batch = from.first_batch();
   auto& queue = state.pipeline.queue;
   queue.kind = from.queue().kind();
   queue.inside.elements = unpack_list(from.queue().inside(), "inside", read);

@@ -11,6 +11,8 @@
 #include <mutex>
 #include <thread>
 
+#include "troupe/actors/checkpoint/checkpoint_directory.h"
+#include "troupe/actors/ensemble/ensemble_resume.h"
 #include "troupe/actors/topology/troupe.h"
 #include "troupe/devices/cpu_device.h"
 #include "troupe/ops/random.h"
@@ -28,6 +30,18 @@ namespace {
 
 std::string title(const TrainedMember& member) { return text("member '", member.name, "'"); }
 
+/// Its checkpoints are where those of all are, and are resumed when all are.
+void complete(TrainedMember& member, const EnsembleTrainingOptions& o) {
+  auto& c = member.options.checkpoints;
+  if (!o.directory.empty()) c.directory = o.directory + "/" + member.name;
+  c.resume = c.resume || (o.resume && c.resume_from.empty() && !c.directory.empty());
+}
+
+bool keeps_data(const TrainedMember& member) {
+  const auto& c = member.options.checkpoints;
+  return !c.directory.empty() && c.data;
+}
+
 TrainingOutcome failure(const Error& error) {
   TrainingOutcome outcome;
   outcome.ending = Ending::failed;
@@ -42,6 +56,9 @@ struct EnsembleTraining::State {
   struct Seat {
     TrainedMember member;
     caf::actor branch;
+    std::uint64_t begins = 0;  ///< the number of the first batch that it gets
+    std::string note;          ///< of where it begins
+    EventListener events;      ///< its own, and that of all
     std::unique_ptr<Training> training;
     std::thread thread;
     TrainingOutcome outcome;
@@ -49,22 +66,27 @@ struct EnsembleTraining::State {
     bool done = false;
   };
 
-  State(const Batches& given, EnsembleTrainingOptions o)
+  /// With `keeps`, members have the data in their checkpoints: each finds its own by the number
+  /// of the batch, so that the order must not depend on timing.
+  State(const Batches& given, EnsembleTrainingOptions o, bool keeps, const EnsembleStart& start)
       : options(std::move(o)),
-        data(options.deterministic ? given.in_order() : given),
+        keeps(keeps),
+        data(keeps || options.deterministic ? given.in_order() : given),
+        seed(start.seed),
         troupe(options.threads) {
     const auto budget = options.threads.resolved();
     CpuDeviceOptions d;
     d.inter_op = budget.inter_op;
     d.intra_op = budget.intra_op;
     device = troupe.spawn("device CPU:0", cpu_device, d);
-    // The order of a Training that has this seed.
-    pipeline = data.spawn(troupe, "", mix(options.seed ^ mix(0)));
+    pipeline = data.spawn(troupe, "", seed, start.from.get());
     BroadcastOptions b;
     b.queue = pipeline.queue;
     b.batch = data.rows();
     b.drop_remainder = data.remainder() == Remainder::drop;
     b.max_lag = options.max_lag;
+    b.first = start.begins;
+    if (keeps) b.keeper = pipeline.keeper;
     validate(b);
     source = troupe.spawn("broadcast", batch_broadcast, b);
   }
@@ -75,14 +97,17 @@ struct EnsembleTraining::State {
 
   void check(const TrainedMember& member) const;
   TrainingOptions options_of(Seat& seat);
-  void seat(TrainedMember member);
+  /// Batches before the number are passed over.
+  void seat(TrainedMember member, std::uint64_t first_batch, const std::string& note);
   void begin(Seat& seat);
   void end(Seat& seat, TrainingOutcome outcome);
   void wait();
   void score(EnsembleOutcome& outcome) const;
 
   const EnsembleTrainingOptions options;
+  const bool keeps;  ///< the data are in checkpoints
   const Batches data;
+  const std::uint64_t seed;  ///< of the pipeline
   Troupe troupe;
   Device device;
   Batches::Running pipeline;
@@ -119,7 +144,6 @@ TrainingOptions EnsembleTraining::State::options_of(Seat& seat) {
   const auto& name = seat.member.name;
   o.threads = options.threads;
   o.deterministic = o.deterministic || options.deterministic;
-  if (!options.directory.empty()) o.checkpoints.directory = options.directory + "/" + name;
   if (!o.evaluation.data) o.evaluation.data = options.evaluation;
   if (options.progress)
     o.progress = [this, name, own = o.progress](const Progress& progress) {
@@ -133,6 +157,7 @@ TrainingOptions EnsembleTraining::State::options_of(Seat& seat) {
       const std::lock_guard guard(listener_mutex);
       options.events(title + ": " + event);
     };
+  seat.events = o.events;
   if (options.evaluation)
     o.publish.to = [&seat, own = o.publish.to](const Parameters& weights) {
       seat.weights = weights;
@@ -141,21 +166,27 @@ TrainingOptions EnsembleTraining::State::options_of(Seat& seat) {
   return o;
 }
 
-void EnsembleTraining::State::seat(TrainedMember member) {
+void EnsembleTraining::State::seat(TrainedMember member, std::uint64_t first_batch,
+                                   const std::string& note) {
   check(member);
   auto& seat = seats.emplace_back();
   seat.member = std::move(member);
+  seat.note = note;
   try {
+    const bool saves = keeps && keeps_data(seat.member);
     const auto branch = troupe.system().spawn(
-        broadcast_branch, BranchOptions{title(seat.member), source, data.rows()});
+        broadcast_branch, BranchOptions{title(seat.member), source, data.rows(), saves});
     seat.branch = caf::actor_cast<caf::actor>(branch);
-    seat.training = std::make_unique<Training>(seat.member.model, data, options_of(seat),
-                                               TrainingHost{&troupe, device, branch});
     caf::scoped_actor self{troupe.system()};
     std::optional<Error> refused;
+    TrainingHost host{&troupe, device, branch, {}, seed, 0, first_batch};
+    if (saves) host.keeper = branch;
     self->request(source, caf::infinite, join_atom_v, seat.branch)
-        .receive([](caf::ok_atom) {}, [&](caf::error& error) { refused = to_error(error); });
+        .receive([&](std::uint64_t number) { host.begins = number; },
+                 [&](caf::error& error) { refused = to_error(error); });
     if (refused) throw *refused;
+    seat.begins = std::max(host.begins, first_batch);
+    seat.training = std::make_unique<Training>(seat.member.model, data, options_of(seat), host);
   } catch (const Error& error) {
     const auto named = error.within(title(seat.member));
     if (seat.branch) caf::anon_send_exit(seat.branch, caf::exit_reason::kill);
@@ -169,6 +200,10 @@ void EnsembleTraining::State::begin(Seat& seat) {
     constexpr std::size_t kMost = 15;  // of Linux
     pthread_setname_np(pthread_self(), seat.member.name.substr(0, kMost).c_str());
     try {
+      const auto& c = seat.member.options.checkpoints;
+      if (keeps && keeps_data(seat.member) && !CheckpointDirectory(c.directory).latest())
+        note_first_batch(c.directory, seat.begins);
+      if (seat.events && !seat.note.empty()) seat.events(seat.note);
       end(seat, seat.training->run());
     } catch (const Error& error) {
       end(seat, failure(error));
@@ -240,8 +275,17 @@ EnsembleTraining::EnsembleTraining(std::vector<TrainedMember> members, const Bat
                                    EnsembleTrainingOptions options) {
   if (members.empty()) fail(Code::invalid_argument, "an ensemble needs at least one member");
   if (!options.combiner) fail(Code::invalid_argument, "an ensemble needs a combiner");
-  state_ = std::make_unique<State>(data, std::move(options));
-  for (auto& member : members) state_->seat(std::move(member));
+  std::vector<StartingMember> starting;
+  for (auto& member : members) {
+    complete(member, options);
+    starting.push_back({member.name, &member.options});
+  }
+  // The order of a Training that has this seed.
+  const auto start = ensemble_start(starting, data, mix(options.seed ^ mix(0)), options.resume);
+  const bool keeps = std::any_of(members.begin(), members.end(), keeps_data);
+  state_ = std::make_unique<State>(data, std::move(options), keeps, start);
+  for (std::size_t i = 0; i < members.size(); ++i)
+    state_->seat(std::move(members[i]), start.first_batches[i], start.notes[i]);
 }
 
 EnsembleTraining::~EnsembleTraining() {
@@ -269,6 +313,9 @@ EnsembleOutcome EnsembleTraining::run() {
     const std::lock_guard guard(s.mutex);
     if (s.begun) fail(Code::failed_precondition, "EnsembleTraining::run() may be called once");
     s.begun = true;
+    const auto& tell = s.options.events ? s.options.events : s.seats.front().events;
+    if (tell)
+      for (const auto& note : s.pipeline.notes) tell(note);
     for (const auto& [name, decoder] : s.pipeline.decoders) s.troupe.tell(decoder, start_atom_v);
     for (auto& seat : s.seats) s.begin(seat);
   }
@@ -287,7 +334,11 @@ void EnsembleTraining::join(TrainedMember member) {
   auto& s = *state_;
   const std::lock_guard guard(s.mutex);
   if (s.over) fail(Code::failed_precondition, title(member), " comes too late: the run has ended");
-  s.seat(std::move(member));
+  complete(member, s.options);
+  auto& c = member.options.checkpoints;
+  if (s.options.resume && !CheckpointDirectory(c.directory).latest()) c.resume = false;
+  c.data_from_start = true;  // where it stood is not where the stream stands
+  s.seat(std::move(member), 0, {});
   if (s.begun) s.begin(s.seats.back());
 }
 

@@ -19,7 +19,8 @@ struct TrainedMember {
   ModelFunction model;
   /// Of its own training: replicas, shards, optimizer, policy, steps, evaluations, seed of its
   /// weights ... Its threads and its device are those of all, its data come from the broadcast,
-  /// and its checkpoints are in EnsembleTrainingOptions::directory where that is set.
+  /// and its checkpoints are in EnsembleTrainingOptions::directory where that is set. With
+  /// checkpoints.resume it must have one to go on from.
   TrainingOptions options;
   double weight = 1;  ///< in the combination
 };
@@ -31,6 +32,10 @@ struct EnsembleTrainingOptions {
   bool deterministic = false;  ///< every member has the same bits at every run
   bool fail_fast = false;      ///< when a member fails, all others are stopped
   std::string directory;       ///< each member's checkpoints are below it, by name; empty for none
+  /// Each member goes on from its newest checkpoint. One that has none begins anew: with the batch
+  /// that it began with in the run that is resumed, or, if it is new, with the first that nobody
+  /// has had.
+  bool resume = false;
   /// What members are evaluated on while they are trained, unless they say so themselves, and
   /// what they and their combination are scored on at the end. Each member keeps it in memory.
   std::optional<Batches> evaluation;
@@ -65,10 +70,16 @@ struct EnsembleOutcome {
 ///   const auto outcome = training.run();
 ///
 /// Each member is a Training of its own. One that fails is reported, and the others go on.
+///
+/// With checkpoints that have the data in them (CheckpointOptions::data) the order of the batches
+/// is that of Batches::in_order(), and a run that is resumed trains each member on every batch
+/// once, in the same order, wherever each of them stands: the stream begins again where the one
+/// stands that is farthest behind, and the others pass over what they have had.
 class EnsembleTraining {
  public:
   /// Throws as Training does, naming the member, and as expect_members_fit() where there is an
-  /// evaluation set. Starts nothing yet.
+  /// evaluation set. When members are to be resumed it throws also what is wrong with their
+  /// checkpoints. Starts nothing yet.
   EnsembleTraining(std::vector<TrainedMember> members, const Batches& data,
                    EnsembleTrainingOptions options);
   ~EnsembleTraining();
@@ -80,7 +91,8 @@ class EnsembleTraining {
   /// Runs until all members have ended, each in its own way. Call it once.
   EnsembleOutcome run();
 
-  /// One more member, which begins with the next batch that nobody has had. From any thread but
+  /// One more member, which begins with the next batch that nobody has had, even if its weights
+  /// are resumed. From any thread but
   /// a listener's, before the run has ended; throws failed_precondition after it, and as the
   /// constructor.
   void join(TrainedMember member);

@@ -277,9 +277,11 @@ class Batches {
   Running spawn(Troupe& troupe, const std::string& prefix, std::uint64_t seed,
                 const PipelineSnapshot* from = nullptr) const;
 
+  /// Throws as spawn() does for a snapshot of a pipeline of other data.
+  void check_fits(const PipelineSnapshot& snapshot) const;
+
  private:
   friend class Examples;
-  void check_fits(const PipelineSnapshot& snapshot) const;
   Batches(std::shared_ptr<const Examples::Description> d, std::int64_t rows, Remainder remainder)
       : d_(std::move(d)), rows_(rows), remainder_(remainder) {}
   std::shared_ptr<const Examples::Description> d_;

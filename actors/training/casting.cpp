@@ -191,6 +191,7 @@ void publish_last(Casting c, const Publisher& publisher) {
 }
 
 std::shared_ptr<const DataState> data_to_resume(Casting c, const Checkpoint& checkpoint,
+                                                std::uint64_t otherwise,
                                                 std::vector<std::string>& notes) {
   if (c.options.checkpoints.data_from_start) return nullptr;
   auto state = read_data(checkpoint);
@@ -198,11 +199,10 @@ std::shared_ptr<const DataState> data_to_resume(Casting c, const Checkpoint& che
     const auto why = why_no_data(checkpoint.manifest());
     notes.push_back(text(checkpoint.name(), " has no data in it",
                          why.empty() ? "" : " (" + why + ")",
-                         ": they are read from the beginning"));
+                         otherwise == 0 ? ": they are read from the beginning"
+                                        : text(": they go on with batch ", otherwise)));
     return nullptr;
   }
-  if (state->version != static_cast<Version>(checkpoint.step()))
-    fail(Code::data_loss, checkpoint.name(), ": the data are those of step ", state->version);
   return std::make_shared<const DataState>(std::move(*state));
 }
 

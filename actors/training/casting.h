@@ -63,8 +63,10 @@ Observer spawn_observer(Casting c, const ShardKeeper& keeper);
 /// The weights that the run ends with are published whatever step they are of.
 void publish_last(Casting c, const Publisher& publisher);
 
-/// The data as the checkpoint has them, if they are to go on from there. Says when they do not.
+/// The data as the checkpoint has them, if they are to go on from there. Says when they do not,
+/// but with the batch of that number.
 std::shared_ptr<const DataState> data_to_resume(Casting c, const Checkpoint& checkpoint,
+                                                std::uint64_t otherwise,
                                                 std::vector<std::string>& notes);
 
 /// Throws invalid_argument when no value has that name.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <caf/typed_event_based_actor.hpp>
+#include <utility>
 
 #include "troupe/messages/fault.h"
 
@@ -82,15 +83,23 @@ void take_in(FeederState& s, Batch batch) {
 
 // ---- checkpoints -----------------------------------------------------------------------------
 
-/// Answers whoever asked for a state of which everything has come.
+/// Answers whoever asked for a state of which everything has come. When no more batches come,
+/// one that had left the queue for us, but could not be made, is lost.
 void deliver_cuts(FeederState& s) {
   std::erase_if(s.cuts, [&](const std::shared_ptr<FeederState::Cut>& cut) {
-    auto& state = cut->state;
-    if (!cut->has_snapshot || s.received < state.pipeline.queue.batches) return false;
-    for (auto& batch : cut->arrived)
-      if (batch.sequence < state.pipeline.queue.batches)
+    auto& [state, arrived, has_snapshot, promise] = *cut;
+    const auto next = state.pipeline.next();
+    if (!has_snapshot || (s.received < next && !s.end)) return false;
+    if (s.received < next && code_of(s.end) != Code::out_of_range && state.missing.empty())
+      state.missing = to_error(s.end).what();
+    const auto add = [&, &state = state](Batch& batch) {
+      if (batch.sequence >= s.first_batch)
         state.outstanding.push_back({LeftBatch::kAnyReplica, std::move(batch)});
-    cut->promise.deliver(std::move(state));
+    };
+    for (auto& batch : arrived)
+      if (batch.sequence < next) add(batch);
+    for (auto& batch : std::exchange(state.pipeline.left, {})) add(batch);
+    promise.deliver(std::move(state));
     return true;
   });
 }
@@ -98,15 +107,6 @@ void deliver_cuts(FeederState& s) {
 void note_arrival(FeederState& s, const Batch& batch) {
   s.received = std::max(s.received, batch.sequence + 1);
   for (const auto& cut : s.cuts) cut->arrived.push_back(batch);
-  deliver_cuts(s);
-}
-
-/// No more batches come: one that had left the queue for us, but could not be made, is lost.
-void note_end(FeederState& s, const Error& error) {
-  for (const auto& cut : s.cuts)
-    if (error.code() != Code::out_of_range && cut->state.missing.empty())
-      cut->state.missing = error.what();
-  s.received = ~std::uint64_t{0};
   deliver_cuts(s);
 }
 
@@ -123,6 +123,7 @@ caf::result<DataState> cut(Self self, const FeederOptions& options,
   state.replicas = static_cast<std::uint32_t>(s.members.size());
   state.split = s.split;
   state.trained = s.trained_before + books.trained;
+  state.first_batch = s.first_batch;
   for (const auto& left : books.outstanding)
     state.outstanding.push_back({left.replica, left.batch});
   if (!options.keeper) {
@@ -149,7 +150,8 @@ caf::result<DataState> cut(Self self, const FeederOptions& options,
 /// Puts what was outstanding into the books.
 void go_on_from(FeederState& s, const FeederOptions& options, const DataState& from) {
   s.trained_before = from.trained;
-  s.received = from.pipeline.queue.batches;
+  s.received = std::max(s.received, from.pipeline.queue.batches);
+  s.first_batch = std::max({s.first_batch, from.first_batch, from.pipeline.queue.batches});
   const bool as_shares =
       from.split && options.split && from.replicas == options.replicas &&
       std::ranges::all_of(from.outstanding, [&](const LeftBatch& left) {
@@ -192,7 +194,7 @@ void ask(Self self, const FeederOptions& options) {
             s.clock.enter(StageActivity::waiting_for_output);
             s.clock.passed_on(static_cast<std::uint64_t>(batch.rows()), 0);
             note_arrival(s, batch);
-            take_in(s, std::move(batch));
+            if (batch.sequence >= s.first_batch) take_in(s, std::move(batch));
             ask(self, options);
           },
           [self, options](caf::error& error) {
@@ -200,7 +202,7 @@ void ask(Self self, const FeederOptions& options) {
             s.asked = false;
             s.clock.enter(StageActivity::idle);
             s.end = error;
-            note_end(s, to_error(error));
+            deliver_cuts(s);
             ask(self, options);
           });
 }
@@ -271,6 +273,8 @@ SavingFeeder::behavior_type feeder(Self self, FeederOptions options) {
   if (!options.replay.empty())
     for (const auto& event : read_recording(options.replay, options.run))
       self->state.replayed[event.number] = event.replica;
+  self->state.received = options.begins;
+  self->state.first_batch = options.first_batch;
   if (options.from) go_on_from(self->state, options, *options.from);
   options.from.reset();  // the books have it
   for (std::uint32_t i = 0; i < options.replicas; ++i) self->state.members.insert(i);

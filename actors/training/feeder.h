@@ -27,6 +27,9 @@ struct FeederOptions {
   PipelineKeeper keeper;   ///< of the queue's pipeline, for checkpoints; may be none
   std::uint64_t seed = 0;  ///< of the pipeline, for checkpoints
   std::shared_ptr<const DataState> from;  ///< to go on from; may be none
+  std::uint64_t begins = 0;               ///< the number of the batch that the queue gives first
+  /// Batches of the queue before this number are passed over, as are those that `from` has had.
+  std::uint64_t first_batch = 0;
   bool drop_remainder = false;  ///< at the end of the data, fewer rows than `batch` are dropped
 };
 
@@ -63,7 +66,8 @@ struct FeederState {
   std::map<std::uint64_t, std::uint32_t> replayed;  ///< replicas by the numbers of their batches
   BatchLedger ledger;
   std::vector<std::shared_ptr<Cut>> cuts;
-  std::uint64_t received = 0;  ///< batches from the queue, ever
+  std::uint64_t received = 0;     ///< batches from the queue, ever
+  std::uint64_t first_batch = 0;  ///< those before it are passed over
   std::int64_t trained_before = 0;
   std::map<std::uint32_t, Seat> seats;
   std::set<std::uint32_t> members;  ///< batches are split over them

@@ -237,8 +237,9 @@ TrainingOutcome Training::run() {
   const auto begin = checkpoint_to_resume(o.checkpoints);
   std::vector<std::string> notes;
   if (begin) note_optimizer(casting, *begin, notes);
-  const auto data_before = begin ? data_to_resume(casting, *begin, notes) : nullptr;
-  const bool with_data = !o.checkpoints.directory.empty() && o.checkpoints.data && !host_.examples;
+  auto data_before = begin ? data_to_resume(casting, *begin, host_.first_batch, notes) : nullptr;
+  const bool with_data =
+      !o.checkpoints.directory.empty() && o.checkpoints.data && (!host_.examples || host_.keeper);
   ObservedCheckpointer writer;
   if (!o.checkpoints.directory.empty()) {
     CheckpointerOptions w;
@@ -288,7 +289,9 @@ TrainingOutcome Training::run() {
   if (begin) c.first_step = restore(casting, shards, plan_->group_of_shard, *begin);
   const auto keeper = spawn_keeper(casting, std::move(kept), sink, listener);
 
-  const auto seed = data_before ? data_before->seed : mix(o.seed ^ mix(c.first_step));
+  const auto own_seed = mix(o.seed ^ mix(host_.keeper ? 0 : c.first_step));
+  auto seed = data_before ? data_before->seed : own_seed;
+  if (host_.keeper) seed = host_.seed;
   const auto pipeline =
       host_.examples
           ? examples_of(troupe, host_.examples)
@@ -305,10 +308,13 @@ TrainingOutcome Training::run() {
   f.run = which;
   if (!o.aggregation.record.empty()) f.record = o.aggregation.record + "/batches";
   if (!o.aggregation.replay.empty()) f.replay = o.aggregation.replay + "/batches";
-  f.keeper = pipeline.keeper;
+  f.keeper = host_.examples ? host_.keeper : PipelineKeeper(pipeline.keeper);
   f.seed = seed;
-  f.from = data_before;
+  f.begins = host_.begins;
+  f.first_batch = host_.first_batch;
   if (data_before) {
+    c.resumed_data = true;
+    c.first_examples = data_before->trained;
     note_differences(casting, *data_before, f.batch, f.split, notes);
     troupe.tell(saving, restore_atom_v, data_before->aggregation);
   }
@@ -323,7 +329,9 @@ TrainingOutcome Training::run() {
   if (o.events)
     for (const auto& note : notes) o.events(note);
   f.drop_remainder = data_.remainder() == Remainder::drop;
+  f.from = std::move(data_before);
   const auto batches = troupe.spawn("feeder", feeder, f);
+  f.from.reset();  // what was in the queue is not kept twice
   troupe.observe(batches, Role::feeder);
   troupe.link(pipeline.queue, batches);
   troupe.tell(saving, assign_atom_v, caf::actor_cast<Feeder>(batches));
@@ -335,7 +343,7 @@ TrainingOutcome Training::run() {
   r.keeper = keeper;
   r.loss_scale = o.loss_scale;
   r.listener = listener;
-  r.seed = seed;
+  r.seed = host_.keeper ? own_seed : seed;
   r.optimizer = o.optimizer;
   r.learning_rate = o.learning_rate;
   r.clip_norm = o.aggregation.clip_norm;
@@ -409,8 +417,6 @@ TrainingOutcome Training::run() {
   c.examples = pipeline.queue;
   c.checkpointer = writer;
   c.with_data = with_data;
-  c.resumed_data = data_before != nullptr;
-  c.first_examples = data_before ? data_before->trained : 0;
   c.names = plan_->fragment.values;
   c.evaluate_every = o.evaluation.every;
   c.stop_below = o.evaluation.stop_below;

@@ -21,6 +21,7 @@
 #include "troupe/actors/training/model.h"
 #include "troupe/actors/training/progress.h"
 #include "troupe/actors/training/publisher.h"
+#include "troupe/messages/data_state.h"
 #include "troupe/messages/protocol.h"
 #include "troupe/messages/system_config.h"
 #include "troupe/ops/optim/optimizer.h"
@@ -122,6 +123,10 @@ struct TrainingHost {
   /// Where its batches come from. The data that the run is given then only say what these are
   /// like, and the run ends this queue with its own actors.
   Queue examples;
+  PipelineKeeper keeper;          ///< of these batches, for checkpoints; may be none
+  std::uint64_t seed = 0;         ///< of their pipeline
+  std::uint64_t begins = 0;       ///< the number of the batch that comes first
+  std::uint64_t first_batch = 0;  ///< those before this number are passed over
 };
 
 /// The default topology: reader -> decoders -> queue -> replicas <-> parameter

@@ -17,7 +17,6 @@
 #include "run_control.h"
 #include "say.h"
 #include "topology_run.h"
-#include "troupe/actors/checkpoint/checkpoint_directory.h"
 #include "troupe/actors/ensemble/ensemble_training.h"
 #include "troupe/actors/ensemble/model_ensemble.h"
 #include "troupe/actors/pipeline/batch_iterator.h"
@@ -31,9 +30,8 @@ using Member = EnsembleTopology::Member;
 
 TrainedMember learner(const Member& member) {
   auto options = member.options;
-  // A member that was not reached before has nothing to go on from.
-  if (options.checkpoints.resume && !CheckpointDirectory(options.checkpoints.directory).latest())
-    options.checkpoints.resume = false;
+  options.checkpoints.resume = false;  // as all of them are, or are not
+  options.events = {};                 // those of all say whose they are
   return {member.name, member.model, std::move(options), member.weight};
 }
 
@@ -70,6 +68,8 @@ int train(const TopologyFile& file, std::vector<Member>& members, const RunArgum
   together.threads = o.threads;
   together.seed = o.seed;
   together.deterministic = o.deterministic;
+  together.resume = o.checkpoints.resume;
+  together.events = o.events;
   together.patience = o.patience;
   std::map<std::string, std::vector<std::string>> names;
   EnsembleControl control;

@@ -32,6 +32,17 @@ Queue::behavior_type counting_queue(Queue::pointer, std::int64_t batches, std::i
   };
 }
 
+/// Says of the pipeline that so many batches have left it, of which those in `left` are not here.
+PipelineKeeper::behavior_type keeper_of(PipelineKeeper::pointer, std::uint64_t batches,
+                                        std::vector<Batch> left) {
+  return {[=](snapshot_atom) {
+    PipelineSnapshot made;
+    made.queue.batches = batches;
+    made.left = left;
+    return made;
+  }};
+}
+
 class AFeeder : public test::ActorTest {
  protected:
   Feeder start(std::uint32_t replicas, bool split, std::int64_t batches,
@@ -66,6 +77,36 @@ TEST_F(AFeeder, CutsEachBatchIntoOneShareForEveryReplica) {
   EXPECT_THAT(next(source, 1)->value->components[0].read<float>(), ElementsAre(2, 3));
   EXPECT_THAT(next(source, 0)->value->components[0].read<float>(), ElementsAre(0, 1));
   EXPECT_EQ(next(source, 0)->value->sequence, 2u);
+}
+
+TEST_F(AFeeder, PassesOverBatchesThatWereHad) {
+  FeederOptions o;
+  o.queue = spawn(counting_queue, 4, 4);
+  o.batch = 4;
+  o.first_batch = 2;
+  o.keeper = spawn(keeper_of, 0, std::vector<Batch>{});
+  who.push_back(client());
+  const auto source = spawn(feeder, o);
+  EXPECT_EQ(ask<DataState>(source, cut_atom_v, AggregationStatus{})->value->first_batch, 2u);
+  EXPECT_EQ(next(caf::actor_cast<Feeder>(source), 0)->value->sequence, 2u);
+  EXPECT_EQ(next(caf::actor_cast<Feeder>(source), 0)->value->sequence, 3u);
+}
+
+TEST_F(AFeeder, KeepsWhatTheOthersOfABroadcastHaveHadAlready) {
+  FeederOptions o;
+  o.queue = spawn(counting_queue, 4, 4);
+  o.batch = 4;
+  const auto batch = [](std::uint64_t number) { return Batch{number, {Tensor::scalar(1.0F)}}; };
+  o.keeper = spawn(keeper_of, 3, std::vector<Batch>{batch(1), batch(2)});
+  who.push_back(client());
+  const auto source = spawn(feeder, o);
+  next(caf::actor_cast<Feeder>(source), 0);
+  const auto state = ask<DataState>(source, cut_atom_v, AggregationStatus{})->value;
+  ASSERT_TRUE(state);
+  std::vector<std::uint64_t> numbers;
+  for (const auto& one : state->outstanding) numbers.push_back(one.batch.sequence);
+  EXPECT_THAT(numbers, ElementsAre(0, 1, 2));
+  EXPECT_TRUE(state->pipeline.left.empty());
 }
 
 TEST_F(AFeeder, GivesEveryReplicaAShareOfTheLastBatchEvenIfItIsEmpty) {

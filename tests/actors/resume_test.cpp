@@ -1,14 +1,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <csignal>
 #include <filesystem>
 #include <fstream>
-#include <random>
 
 #include "actors/counted_records.h"
+#include "actors/killed_run.h"
 #include "actors/training_run.h"
 #include "support/message_of.h"
 #include "troupe/actors/checkpoint/checkpoint_directory.h"
@@ -20,6 +17,7 @@ namespace troupe {
 namespace {
 
 using test::counting_model;
+using test::kill_again_and_again;
 using test::kRecords;
 using test::kRows;
 using ::testing::AllOf;
@@ -105,36 +103,6 @@ class Resume : public test::ATrainingRun {
     }
   }
 
-  /// Runs `train` in a process of its own, which is killed after a random number of reports,
-  /// until it has come to an end.
-  template <class Train>
-  void kill_again_and_again(const Train& train) {
-    std::mt19937 random(std::random_device{}());
-    for (int kill = 0;; ++kill) {
-      int ends[2];
-      ASSERT_EQ(pipe(ends), 0);
-      const auto child = fork();
-      ASSERT_GE(child, 0);
-      if (child == 0) {
-        close(ends[0]);
-        const bool well = train([&](const auto&...) { (void)!write(ends[1], "x", 1); });
-        _exit(well ? 0 : 1);
-      }
-      close(ends[1]);
-      char byte = 0;
-      const auto most = kill < 5 ? random() % 40 : std::numeric_limits<std::size_t>::max();
-      for (std::size_t i = 0; i < most && read(ends[0], &byte, 1) == 1; ++i) {
-      }
-      if (kill < 5) ::kill(child, SIGKILL);
-      close(ends[0]);
-      int status = 0;
-      waitpid(child, &status, 0);
-      if (WIFEXITED(status)) {
-        EXPECT_EQ(WEXITSTATUS(status), 0);
-        return;
-      }
-    }
-  }
   /// The same run once more, resumed if there is something to resume.
   template <class Report>
   static bool go_on(const ModelFunction& model, const Batches& data, TrainingOptions o,

@@ -176,6 +176,10 @@ for (const auto& member : outcome.members)
   std::cout << member.name << ' ' << member.training.steps << " steps, accuracy "
             << member.score.value_or(0) << '\n';
 std::cout << "together " << outcome.together.value_or(0) << '\n';
+together.directory = "run/ensemble";
+together.resume = CheckpointDirectory("run/ensemble/mlp").latest().has_value();
+EnsembleTraining again({{"mlp", mlp_model, options}, {"cnn", cnn_model, options}}, train_batches,
+                       together);
   }
 };
 

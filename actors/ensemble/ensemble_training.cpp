@@ -14,7 +14,8 @@
 #include "troupe/actors/checkpoint/checkpoint_directory.h"
 #include "troupe/actors/ensemble/ensemble_resume.h"
 #include "troupe/actors/topology/troupe.h"
-#include "troupe/devices/cpu_device.h"
+#include "troupe/actors/training/option_check.h"
+#include "troupe/actors/training/training_devices.h"
 #include "troupe/ops/random.h"
 #include "troupe/queues/broadcast.h"
 #include "troupe/queues/broadcast_branch.h"
@@ -74,11 +75,7 @@ struct EnsembleTraining::State {
         data(keeps || options.deterministic ? given.in_order() : given),
         seed(start.seed),
         troupe(options.threads) {
-    const auto budget = options.threads.resolved();
-    CpuDeviceOptions d;
-    d.inter_op = budget.inter_op;
-    d.intra_op = budget.intra_op;
-    device = troupe.spawn("device CPU:0", cpu_device, d);
+    devices.emplace(troupe, options.threads, options.devices, options.threads.resolved().inter_op);
     pipeline = data.spawn(troupe, "", seed, start.from.get());
     BroadcastOptions b;
     b.queue = pipeline.queue;
@@ -109,7 +106,8 @@ struct EnsembleTraining::State {
   const Batches data;
   const std::uint64_t seed;  ///< of the pipeline
   Troupe troupe;
-  Device device;
+  std::optional<TrainingDevices> devices;
+  int dealt = 0;  ///< replicas, over the devices
   Batches::Running pipeline;
   Broadcast source;
   std::list<Seat> seats;  // whose places do not change; it and what follows under the mutex
@@ -143,6 +141,7 @@ TrainingOptions EnsembleTraining::State::options_of(Seat& seat) {
   auto o = seat.member.options;
   const auto& name = seat.member.name;
   o.threads = options.threads;
+  o.devices = options.devices;
   o.deterministic = o.deterministic || options.deterministic;
   if (!o.evaluation.data) o.evaluation.data = options.evaluation;
   if (options.progress)
@@ -179,7 +178,10 @@ void EnsembleTraining::State::seat(TrainedMember member, std::uint64_t first_bat
     seat.branch = caf::actor_cast<caf::actor>(branch);
     caf::scoped_actor self{troupe.system()};
     std::optional<Error> refused;
-    TrainingHost host{&troupe, device, branch, {}, seed, 0, first_batch};
+    const auto& own = seat.member.options;
+    TrainingHost host{&troupe, nullptr, branch, {}, seed, 0, first_batch};
+    host.devices = std::make_shared<const TrainingDevices>(devices->beginning_with(dealt));
+    if (own.device.empty()) dealt = (dealt + own.replicas) % options.devices;
     if (saves) host.keeper = branch;
     self->request(source, caf::infinite, join_atom_v, seat.branch)
         .receive([&](std::uint64_t number) { host.begins = number; },
@@ -275,6 +277,9 @@ EnsembleTraining::EnsembleTraining(std::vector<TrainedMember> members, const Bat
                                    EnsembleTrainingOptions options) {
   if (members.empty()) fail(Code::invalid_argument, "an ensemble needs at least one member");
   if (!options.combiner) fail(Code::invalid_argument, "an ensemble needs a combiner");
+  if (options.devices < 1 || options.devices > kMostOfAKind)
+    fail(Code::invalid_argument, "an ensemble needs at least 1 and at most ", kMostOfAKind,
+         " devices, but ", options.devices, " were asked for (EnsembleTrainingOptions::devices)");
   std::vector<StartingMember> starting;
   for (auto& member : members) {
     complete(member, options);
@@ -302,7 +307,10 @@ std::string EnsembleTraining::describe() const {
     words += text("\n    -> ", title(seat.member), ": ", o.replicas,
                   o.replicas == 1 ? " replica" : " replicas", ", ", o.optimizer, ", learning rate ",
                   o.learning_rate);
+    if (!o.device.empty()) words += text(", on CPU:", device_called(o.device, s.options.devices));
   }
+  if (s.options.devices > 1)
+    words += text("\ndevices: ", s.options.devices, ", shared by all members");
   return words;
 }
 
@@ -389,7 +397,7 @@ std::vector<std::string> EnsembleTraining::stop(std::chrono::milliseconds deadli
   }
   s.pipeline = {};
   s.source = Broadcast();
-  s.device = Device();
+  s.devices.reset();
   for (const auto& name : s.troupe.stop(deadline)) left.push_back(name);
   if (left.empty())
     state_.reset();

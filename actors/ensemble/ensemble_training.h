@@ -18,7 +18,7 @@ struct TrainedMember {
   std::string name;  ///< without '/' and without '.' in front
   ModelFunction model;
   /// Of its own training: replicas, shards, optimizer, policy, steps, evaluations, seed of its
-  /// weights ... Its threads and its device are those of all, its data come from the broadcast,
+  /// weights ... Its threads and devices are those of all, its data come from the broadcast,
   /// and its checkpoints are in EnsembleTrainingOptions::directory where that is set. With
   /// checkpoints.resume it must have one to go on from.
   TrainingOptions options;
@@ -26,7 +26,11 @@ struct TrainedMember {
 };
 
 struct EnsembleTrainingOptions {
-  ThreadBudget threads;        ///< of all members together
+  ThreadBudget threads;  ///< of all members together
+  /// CPU devices that all members share, as TrainingOptions::devices describes them. The replicas
+  /// of all members are dealt out over them, but for members that name one
+  /// (TrainingOptions::device).
+  int devices = 1;
   std::uint64_t seed = 1;      ///< order of the batches
   std::int64_t max_lag = 4;    ///< batches that the slowest member may be behind the fastest
   bool deterministic = false;  ///< every member has the same bits at every run

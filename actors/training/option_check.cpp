@@ -7,6 +7,7 @@
 #include "troupe/actors/training/best_evaluation.h"
 #include "troupe/actors/training/loss_scale.h"
 #include "troupe/actors/training/policy_check.h"
+#include "troupe/actors/training/training_devices.h"
 
 namespace troupe {
 
@@ -19,6 +20,7 @@ void check(const TrainingOptions& o) {
   at_least_one(o.replicas, "replica");
   at_least_one(o.shards, "shard");
   at_least_one(o.devices, "device");
+  if (!o.device.empty()) (void)device_called(o.device, o.devices);
   constexpr int kMostBackups = 8;
   if (o.backup_shards < 0 || o.backup_shards > kMostBackups)
     fail(Code::invalid_argument, "backup_shards must be in [0, ", kMostBackups, "], but is ",

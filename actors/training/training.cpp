@@ -105,7 +105,7 @@ Training::Training(const ModelFunction& model, Batches data, TrainingOptions opt
   // Local steps and those to whom weights are published need all parameters; a graph that is
   // cut over devices is fed what its variables have.
   if (make_policy(options_.aggregation.policy)->local_steps() == 0 && !options_.publish.to &&
-      options_.devices == 1 && !host_.device)
+      options_.devices == 1 && !host_.devices)
     plan_->tables = table_variables(plan_->model, options_.tables);
   const auto variables = plan_->model.graph->variables();
   for (const auto& variable : variables) plan_->variable_names.push_back(variable.name());
@@ -122,12 +122,13 @@ Training::Training(const ModelFunction& model, Batches data, TrainingOptions opt
     options_.aggregation.not_finite = NotFinite::skip;
   plan_->fragment =
       training_fragment(plan_->model, options_.gradient_norm, plan_->tables, scale_loss);
-  check_placement(*plan_->fragment.spec.graph, options_.devices);
+  const auto asked = options_.device.empty() ? options_.devices : 1;
+  check_placement(*plan_->fragment.spec.graph, asked);
   if (options_.evaluation.data) {
     const auto evaluation = built(model, false, options_.precision);
     check_fit(evaluation, *options_.evaluation.data, "evaluation");
     plan_->evaluation = evaluation_fragment(evaluation, plan_->tables);
-    check_placement(*plan_->evaluation->spec.graph, options_.devices);
+    check_placement(*plan_->evaluation->spec.graph, asked);
     auto read = plan_->evaluation->variables;
     for (const auto& rows : plan_->evaluation->reads) read.push_back(rows.variable);
     for (const auto& name : read)
@@ -202,8 +203,8 @@ std::string Training::describe() const {
     out << "     " << group.variables << ": " << group.policy << ", in " << shards
         << (shards == 1 ? " shard" : " shards") << " of their own\n";
   }
-  out << describe_devices(*plan_->fragment.spec.graph, o.devices) << "threads: " << budget.inter_op
-      << " for actors (inter_op), " << budget.intra_op
+  out << describe_devices(*plan_->fragment.spec.graph, o.devices, o.device)
+      << "threads: " << budget.inter_op << " for actors (inter_op), " << budget.intra_op
       << " inside an op (intra_op); data in flight take at most "
       << in_mebibytes(static_cast<double>(memory_bound()));
   if (!o.checkpoints.directory.empty() && o.checkpoints.data) {
@@ -223,8 +224,9 @@ TrainingOutcome Training::run() {
   const Casting casting{troupe, options_};
   const auto& o = options_;
 
-  const auto devices = host_.device ? TrainingDevices(host_.device)
-                                    : TrainingDevices(troupe, o.threads, o.devices, o.replicas);
+  auto devices =
+      host_.devices ? *host_.devices : TrainingDevices(troupe, o.threads, o.devices, o.replicas);
+  if (!o.device.empty()) devices = devices.only(o.device);
 
   const auto leading = std::make_shared<ConductorOptions>();
   auto& c = *leading;

@@ -93,6 +93,8 @@ struct TrainingOptions {
   /// A model that asks for devices (DeviceScope) runs on all of them together, placed as
   /// place() does it, whichever replica it belongs to. With one, nobody is asked.
   int devices = 1;
+  /// The one of them that everything runs on, whatever the model asks for: "/cpu:1"; empty for all.
+  std::string device;
   std::uint64_t seed = 1;
   std::uint64_t max_steps =
       0;  ///< updates of the parameters, those before a resume included; 0: until the data end
@@ -115,11 +117,13 @@ struct TrainingOptions {
 };
 
 class Troupe;
+class TrainingDevices;
 
 /// What a run has of somebody else's when it is part of something larger.
 struct TrainingHost {
   Troupe* troupe = nullptr;  ///< on whose threads its actors are; outlives it
-  Device device;             ///< that replicas and evaluations run on
+  /// That replicas and evaluations run on; TrainingOptions::devices is their number.
+  std::shared_ptr<const TrainingDevices> devices;
   /// Where its batches come from. The data that the run is given then only say what these are
   /// like, and the run ends this queue with its own actors.
   Queue examples;

@@ -138,13 +138,13 @@ string(CONCAT edited
   "\"$0\" edit six join wrong.pbtxt late 2>&1; \"$0\" edit six join late.pbtxt nobody 2>&1\n"
   "\"$0\" edit six join ensemble.pbtxt mlp 2>&1; \"$0\" edit six polcy 2>&1\n"
   "\"$0\" edit six join late.pbtxt late && \"$0\" edit six member cnn3 policy async\n"
-  "\"$0\" edit six member cnn3 replicas 2 && \"$0\" edit six leave cnn5 && \"$0\" edit six readers 2\n"
+  "\"$0\" edit six member cnn3 replicas 2 && \"$0\" edit six leave cnn5 && \"$0\" edit six readers 2 2>&1; \"$0\" edit six decoders 3\n"
   "\"$0\" edit six member nobody status 2>&1; \"$0\" edit six members\n"
   "n=0; until \"$0\" edit six status 2>/dev/null | grep -q 'late .*step [1-9]'; do\n"
   "  n=$((n + 1)); [ $n -lt 600 ] || exit 7; sleep 0.1; done\n"
   "\"$0\" edit six stop; wait $run; code=$?; cat six.log; ls six; exit $code")
 expect_sh("${edited}" 130
-  "wrong.pbtxt:[0-9]+:[0-9]+: .*has no member 'nobody'; there are: late, cnn3, cnn5.*member called 'mlp' already.*no order 'polcy' for members.*member 'late' joins.*the policy will be async.*joining or leaving: replica 1.*member 'cnn5' ends after.*joining or leaving: reader 1.*no member 'nobody'.*late.*member late"
+  "wrong.pbtxt:[0-9]+:[0-9]+: .*has no member 'nobody'; there are: late, cnn3, cnn5.*member called 'mlp' already.*no order 'polcy' for members.*member 'late' joins.*the policy will be async.*joining or leaving: replica 1.*member 'cnn5' ends after.*is read by one reader.*joining or leaving: decoder.*no member 'nobody'.*late.*member late"
   ${small} --set data.epochs=0 -d six --no-summaries --progress-interval 0.1)
 
 expect(1 "no run listens at five/control.sock" edit five status)

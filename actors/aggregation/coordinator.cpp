@@ -144,7 +144,8 @@ void cut(Self self, const std::function<void(DataState)>& take) {
             [without](const caf::error& why) { without(to_error(why).what()); });
 }
 
-/// What replicas remember goes into the checkpoint of this version, the rest of which follows.
+/// What replicas remember goes into the checkpoint of this version: before the shards are told of
+/// it, as the last of them makes it complete.
 void keep_memories(Self self, const CoordinatorOptions& options) {
   auto memories = self->state.memories.all();
   if (options.book && !memories.empty())
@@ -191,7 +192,6 @@ void pass(Self self, const CoordinatorOptions& options, Work work) {
 }
 
 void keep_data(Self self, const CoordinatorOptions& options) {
-  keep_memories(self, options);
   expect_written(self, options);
   if (!options.sink) return;
   cut(self, [self, sink = options.sink](DataState state) {
@@ -235,20 +235,19 @@ bool decide_next(Self self, const CoordinatorOptions& options, std::size_t at) {
   if (!decision) return false;
   if (at > 0) decision->next = leading(s).instructions();
   s.awaits_norms = decision->clip_norm > 0 && decision->updates > 0;
-  tell_shards(self, options, at, *decision);
   auto settled = settled_everywhere(s, rounds.take_settled());
   for (const auto& set : settled) s.memories.settle(set);
+  const auto every = options.snapshot_every;
+  const bool is_due = at == 0 && every > 0 && rounds.version() / every != before / every;
+  const bool keeps = is_due && s.groups.size() == 1;
+  if (keeps) keep_memories(self, options);
+  tell_shards(self, options, at, *decision);
   if (s.batches && !settled.empty())
     self->send(s.batches, settle_atom_v, Settlement{leading(s).version(), std::move(settled)});
   if (!decision->policy.empty()) tell_new_policy(self, options, at, decision->policy);
   if (at > 0) return true;
-  const auto every = options.snapshot_every;
-  if (every > 0 && rounds.version() / every != before / every) {
-    if (s.groups.size() > 1)
-      s.keep_due = true;
-    else
-      keep_data(self, options);
-  }
+  if (keeps) keep_data(self, options);
+  s.keep_due = s.keep_due || (is_due && !keeps);
   for (const auto replica : rounds.take_doomed())
     self->send(s.replicas.at(replica), give_up_atom_v, rounds.version());
   return true;
@@ -273,6 +272,7 @@ void keep_when_due(Self self, const CoordinatorOptions& options) {
   auto& s = self->state;
   if (!s.keep_due || !s.settling.empty()) return;
   s.keep_due = false;
+  keep_memories(self, options);
   for (std::size_t at = 0; at < s.groups.size(); ++at) {
     RoundDecision decision;
     decision.next = leading(s).instructions();

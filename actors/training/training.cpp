@@ -505,7 +505,7 @@ Answer Training::ask_conductor(Words... words) {
   const auto conductor = running_->conductor;
   auto& troupe = running_->troupe;
   lock.unlock();
-  return troupe.ask<Answer>(conductor, kPatienceAtStart, std::move(words)...);
+  return troupe.ask<Answer>(conductor, options_.patience, std::move(words)...);
 }
 
 std::string Training::add_replica() { return ask_conductor<std::string>(join_atom_v); }

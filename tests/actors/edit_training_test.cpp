@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <future>
 #include <random>
 #include <thread>
 
@@ -114,6 +115,28 @@ TEST_F(EditTraining, HasEachRecordOnceAndSoHasWhoGoesOnFromACheckpoint) {
       expect_each_record(again.checkpoints.directory, kEpochs);
     }
   }
+}
+
+TEST_F(EditTraining, SaysThatARunDoesNotAnswer) {
+  auto o = counting("");
+  std::promise<void> busy, go_on;
+  o.progress_interval = std::chrono::milliseconds(1);
+  o.progress = [&, first = true](const Progress&) mutable {
+    if (!std::exchange(first, false)) return;
+    busy.set_value();
+    go_on.get_future().wait();
+  };
+  o.patience = std::chrono::milliseconds(20);
+  Training training(counting_model, records(0), o);
+  // Its end is under the same patience, and does not matter.
+  const auto run = std::async(std::launch::async, [&] { return training.run(); });
+  busy.get_future().wait();
+  EXPECT_THAT(error_of([&] { training.add_replica(); }),
+              IsError(Code::deadline_exceeded, HasSubstr("conductor")));
+  go_on.set_value();
+  training.request_stop();
+  run.wait();
+  EXPECT_TRUE(training.stop(std::chrono::seconds(60)).empty());
 }
 
 TEST_F(EditTraining, StopsWhileReadersComeAndGoAndGoesOn) {

@@ -20,15 +20,21 @@ using ::testing::SizeIs;
 /// A disk that has written what the test says: keeps all that is to be written.
 struct Disk {
   std::vector<Version> snapshots;  ///< that are held in memory
+  std::vector<std::string> order;  ///< what came when
   std::map<Version, caf::typed_response_promise<caf::ok_atom>> expected;
 };
 SnapshotSink::behavior_type snapshots_of(SnapshotSink::pointer, std::shared_ptr<Disk> disk) {
-  return {[=](snapshot_atom, const ShardSnapshot& s) { disk->snapshots.push_back(s.version); }};
+  return {[=](snapshot_atom, const ShardSnapshot& s) {
+    disk->snapshots.push_back(s.version);
+    disk->order.push_back(text("shard ", s.version));
+  }};
 }
 /// Says when told so that a version is written.
 using Book = CheckpointBook::extend<caf::reacts_to<tick_atom, Version>>;
 Book::behavior_type book_of(Book::pointer self, std::shared_ptr<Disk> disk) {
-  return {[](snapshot_atom, Version, const std::vector<ReplicaMemory>&) {},
+  return {[=](snapshot_atom, Version version, const std::vector<ReplicaMemory>& memories) {
+            disk->order.push_back(text(memories.size(), " memories ", version));
+          },
           [=](expect_atom, Version version) {
             return disk->expected[version] = self->make_response_promise<caf::ok_atom>();
           },
@@ -97,7 +103,7 @@ class ABacklogOfCheckpoints : public test::ActorTest {
   std::shared_ptr<test::Reports> reports = std::make_shared<test::Reports>();
   std::shared_ptr<test::Answer<ApplyResult>> last;
   Book book;
-  Coordinator rounds;
+  RememberingCoordinator rounds;
   Shard shard;
   std::vector<caf::actor> who;
 };
@@ -128,6 +134,14 @@ TEST_F(ABacklogOfCheckpoints, HoldsNobodyBackBetweenTwoOfThem) {
   EXPECT_THAT(disk->snapshots, ElementsAre(10, 20));
   write(10);
   EXPECT_EQ(steps(100), 30u);
+}
+
+TEST_F(ABacklogOfCheckpoints, GetsWhatReplicasRememberBeforeAnythingElseOfAVersion) {
+  start("sync", 1);
+  const ReplicaMemory memory{0, 8, 1, {}};
+  send_as(client(), rounds, save_atom_v, std::uint32_t{0}, MemoryOfSet{1, memory, memory});
+  push(0, 1, 0);
+  EXPECT_THAT(disk->order, ElementsAre("1 memories 1", "shard 1"));
 }
 
 TEST_F(ABacklogOfCheckpoints, IsToldOfOnce) {
@@ -164,7 +178,20 @@ TEST_F(ABacklogOfCheckpoints, HoldsBackSetsThatWaitForTheNormsOfOthers) {
   CoordinatorOptions c;
   c.aggregation.clip_norm = 1;
   start("async", 4, 1, c);
-  for (std::uint32_t r = 0; r < 4; ++r) push(r, 1, 0);
+  // All of them come before the norm of the first one is known.
+  for (std::uint32_t r = 0; r < 4; ++r)
+    caf::anon_send(who[r], test::Task([=, this](caf::event_based_actor* self) {
+                     GradientPart part;
+                     part.replica = r;
+                     part.step = 1;
+                     part.variable = "w";
+                     part.values = Tensor::of<float>({1}, {1});
+                     self->send(shard, push_atom_v, part);
+                     self->request(shard, caf::infinite, commit_atom_v,
+                                   GradientCommit{r, 1, 0, 1, 1})
+                         .then([](const ApplyResult&) {});
+                   }));
+  settle();
   EXPECT_THAT(disk->snapshots, ElementsAre(1, 2));
   write(1);
   write(2);
@@ -192,14 +219,14 @@ TEST_F(ABacklogOfCheckpoints, BlamesNoReplicaForTheDisk) {
   CoordinatorOptions c;
   c.aggregation.round_deadline = std::chrono::seconds(1);
   c.aggregation.leave_out_late = true;
-  start("sync", 2, 1, c);
-  for (std::uint64_t step = 1; step <= 2; ++step)
-    for (std::uint32_t r = 0; r < 2; ++r) push(r, step, step - 1);
-  push(0, 3, 2);
+  start("ssp:1", 2, 1, c);
+  push(0, 1, 0);
+  push(0, 2, 1);  // and now it waits for the other one
+  push(1, 1, 0);  // which waits for the disk
   advance(std::chrono::seconds(5));
-  push(1, 3, 2);
-  advance(std::chrono::seconds(5));
+  EXPECT_EQ(version(), 2u);
   write(1);
+  advance(std::chrono::milliseconds(500));
   EXPECT_EQ(version(), 3u);
   EXPECT_THAT(reports->events, SizeIs(1));  // of the disk
   const auto status = *ask<AggregationStatus>(rounds, status_atom_v)->value;

@@ -264,16 +264,22 @@ void save(Self self, const OptionsPtr& options, Saved... saved) {
 
 /// The replicas are done, so that the data stand where the parameters do.
 void save_with_data(Self self, const OptionsPtr& options, std::vector<ShardSnapshot> snapshots) {
-  if (!options->with_data) return save(self, options, std::move(snapshots));
+  if (!options->with_data && !options->with_memories)
+    return save(self, options, std::move(snapshots));
+  // The coordinator also sends what replicas remember to the checkpointer.
   self->request(caf::actor_cast<SavingCoordinator>(options->coordinator), options->patience,
                 cut_atom_v)
-      .then([self, options,
-             snapshots](DataState& data) { save(self, options, snapshots, std::move(data)); },
-            [self, options, snapshots](const caf::error& why) {
-              DataState data;
-              data.missing = to_error(why).what();
-              save(self, options, snapshots, std::move(data));
-            });
+      .then(
+          [self, options, snapshots](DataState& data) {
+            if (!options->with_data) return save(self, options, snapshots);
+            save(self, options, snapshots, std::move(data));
+          },
+          [self, options, snapshots](const caf::error& why) {
+            if (!options->with_data) return save(self, options, snapshots);
+            DataState data;
+            data.missing = to_error(why).what();
+            save(self, options, snapshots, std::move(data));
+          });
 }
 
 using Snapshots = std::shared_ptr<std::vector<ShardSnapshot>>;

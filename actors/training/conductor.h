@@ -38,7 +38,8 @@ struct ConductorOptions {
   SummaryWriter summaries;      ///< may be none
   /// The last checkpoint has the data, too; for a DataCheckpointer and a SavingCoordinator.
   bool with_data = false;
-  bool resumed_data = false;  ///< they go on from the middle, or from their end
+  bool with_memories = false;  ///< replicas keep something for themselves, which checkpoints have
+  bool resumed_data = false;   ///< they go on from the middle, or from their end
 
   std::vector<std::string> names;    ///< of the training values
   std::uint64_t evaluate_every = 0;  ///< steps; 0 for at the end only

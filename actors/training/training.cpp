@@ -419,6 +419,7 @@ TrainingOutcome Training::run() {
   c.examples = pipeline.queue;
   c.checkpointer = writer;
   c.with_data = with_data;
+  c.with_memories = keeps_memory(r);
   c.names = plan_->fragment.values;
   c.evaluate_every = o.evaluation.every;
   c.stop_below = o.evaluation.stop_below;

@@ -304,9 +304,10 @@ TEST_F(AMemory, IsThereWithoutTheDataToo) {
   auto o = two_replicas("topk:0.1", DType::float32);
   o.checkpoints.directory = path("run");
   o.checkpoints.data = false;
-  o.max_steps = 3;
+  o.max_steps = 4;
   run(o);
-  EXPECT_THAT(memories_in("run"), SizeIs(2));
+  EXPECT_THAT(memories_in("run/ckpt-3"), SizeIs(2));
+  EXPECT_THAT(memories_in("run/ckpt-4"), SizeIs(2));
   o.checkpoints.resume = true;
   o.max_steps = 6;
   run(o);

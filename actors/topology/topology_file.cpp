@@ -15,6 +15,7 @@
 #include "troupe/actors/topology/file_words.h"
 #include "troupe/actors/topology/model_file.h"
 #include "troupe/actors/training/policy_check.h"
+#include "troupe/actors/training/training_devices.h"
 #include "troupe/messages/proto/topology.pb.h"
 #include "troupe/ops/autocast.h"
 
@@ -557,6 +558,11 @@ class FileReader {
     read_optimizer(member.place("optimizer"), member->optimizer(), o.optimizer);
     read_schedule(member.place("learning_rate"), member->learning_rate(), o.learning_rate);
     if (member->max_steps() > 0) o.max_steps = member->max_steps();
+    if (!member->device().empty())
+      field(member, "device", [&] {
+        (void)device_called(member->device(), o.devices);
+        o.device = member->device();
+      });
     // The same weights at the beginning would make members too much alike.
     o.seed = member->has_seed() ? member->seed() : o.seed + names.size() - 1;
     if (!member->has_model()) return refuse(member.place(), "a member has a model { ... }");

@@ -9,6 +9,7 @@
 #include "troupe/actors/topology/graph_work.h"
 #include "troupe/actors/topology/parameter_plan.h"
 #include "troupe/actors/training/fragments.h"
+#include "troupe/actors/training/training_devices.h"
 #include "troupe/devices/placer.h"
 
 namespace troupe {
@@ -101,7 +102,8 @@ std::size_t slots_of(const OptimizerConfig& optimizer) {
 }
 
 void place_nodes(Plan& plan, const Graph& graph, const std::vector<std::string>& devices) {
-  const auto placement = place(graph, devices);
+  // With one device nobody is asked.
+  const auto placement = place(graph, devices, {.soft = devices.size() == 1});
   std::map<std::pair<std::size_t, std::string>, std::size_t> found;
   for (const auto& node : graph.nodes()) {
     auto choice = placement.choices.at(static_cast<std::size_t>(node.id));
@@ -153,9 +155,10 @@ void add_costs(Plan& plan, const Batches& data, double flops, double rows, doubl
                              rounded(kUpdatedBytesPerCpu, "byte/s"))});
 }
 
-/// Where replicas run; returns the devices that a graph is placed on.
+/// Where replicas run, of which replica 0 is on the first device or another one; returns the
+/// devices that a graph is placed on.
 std::vector<std::string> add_devices(Plan& plan, const TrainingOptions& o, const Graph& graph,
-                                     std::uint64_t arena_bytes) {
+                                     std::uint64_t arena_bytes, int first) {
   const auto replicas = static_cast<std::uint64_t>(o.replicas);
   const auto budget = o.threads.resolved();
   const auto intra = o.devices == 1           ? budget.intra_op
@@ -165,19 +168,22 @@ std::vector<std::string> add_devices(Plan& plan, const TrainingOptions& o, const
   const char* holds = "activations of the steps of all replicas, as they are compiled";
   std::vector<std::string> all;
   for (int i = 0; i < o.devices; ++i) all.push_back(text("/device:CPU:", i));
-  if (o.devices == 1) {
-    plan.actors.push_back({"device", "device CPU:0", "training", 1, "runs all graphs, " + inside,
-                           replicas * arena_bytes, holds, 0});
+  if (o.devices == 1 || !o.device.empty()) {
+    const auto one = o.device.empty() ? 0 : device_called(o.device, o.devices);
+    plan.actors.push_back({"device", text("device CPU:", one), "training", 1,
+                           "runs all graphs, " + inside, replicas * arena_bytes, holds, 0});
+    all = {all[one]};
   } else {
     const bool together = std::any_of(graph.nodes().begin(), graph.nodes().end(),
                                       [](const Node& node) { return !node.device.empty(); });
     plan.actors.push_back(
         {"device", text("devices CPU:0 to CPU:", o.devices - 1), "training", o.devices,
          (together ? std::string("every replica runs on all of them, as the model asks for, ")
-                   : text("replica i on device i modulo ", o.devices, ", ")) +
+                   : text("replica i on device ", first == 0 ? "i" : text("i + ", first),
+                          " modulo ", o.devices, ", ")) +
              inside + " of each",
          replicas * arena_bytes, holds, o.devices * (intra - 1) - (budget.intra_op - 1)});
-    if (!together) all.resize(1);  // each of them runs the whole graph
+    if (!together) all = {all[static_cast<std::size_t>(first)]};  // each runs the whole graph
   }
   plan.flows.push_back({"replica", "device", "runs of the step", std::nullopt, "step"});
   return all;
@@ -275,7 +281,7 @@ double add_parameters(Plan& plan, const TrainingOptions& o,
 }
 
 Plan plan_training(const std::string& title, const ModelFunction& function, const Batches& given,
-                   const TrainingOptions& o) {
+                   const TrainingOptions& o, int first_device = 0) {
   Plan plan;
   plan.title = title;
   const auto data = o.deterministic ? given.in_order() : given;
@@ -308,7 +314,7 @@ Plan plan_training(const std::string& title, const ModelFunction& function, cons
                          memory.batches, "batches on the way to them and with them", 0});
   plan.flows.push_back(
       {"feeder", "replica", split ? "share of a batch" : "batch", batch_bytes(rows), "step"});
-  const auto devices = add_devices(plan, o, *model.graph, work.arena_bytes);
+  const auto devices = add_devices(plan, o, *model.graph, work.arena_bytes, first_device);
   const auto updated = add_parameters(plan, o, parameters);
   if (o.evaluation.data) {
     const auto set = add_data(plan, *o.evaluation.data, 1, "evaluation ");
@@ -490,10 +496,16 @@ std::vector<TopologyPlan> plans_of(const TopologyFile& file) {
   if (!file.ensemble)
     return {plan_training(text("topology ", file.name), file.model, file.data, file.options)};
   std::vector<TopologyPlan> plans;
-  for (const auto& member : file.ensemble->members)
-    if (member.checkpoint.empty())
-      plans.push_back(plan_training(text("ensemble ", file.name, ", member ", member.name),
-                                    member.model, file.data, member.options));
+  int first = 0;  // replicas are dealt out over the devices
+  for (const auto& member : file.ensemble->members) {
+    const auto& o = member.options;
+    if (!member.checkpoint.empty()) continue;
+    // Members that have the data in their checkpoints find their batches by number.
+    const auto data = o.checkpoints.data ? file.data.in_order() : file.data;
+    plans.push_back(plan_training(text("ensemble ", file.name, ", member ", member.name),
+                                  member.model, data, o, first));
+    if (o.device.empty()) first = (first + o.replicas) % o.devices;
+  }
   plans.push_back(plan_answers(file));
   return plans;
 }

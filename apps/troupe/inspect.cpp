@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -87,11 +88,13 @@ void inspect_checkpoint(const std::string& path, bool verify) {
   if (!verify) return;
   checkpoint.verify();
   if (const auto data = read_data(checkpoint))
-    say("data: {} records trained on, {} elements in the queue, {} batches on their way\n",
+    say("data: {} records trained on, {} elements in the queue, {} batches on their way, batch {} "
+        "comes next\n",
         with_commas(static_cast<std::uint64_t>(data->trained)),
         with_commas(data->pipeline.queue.inside.elements.size() +
                     data->pipeline.queue.arriving.size() + data->pipeline.queue.leaving.size()),
-        data->outstanding.size());
+        data->outstanding.size(),
+        with_commas(std::max(data->first_batch, data->pipeline.queue.batches)));
   say("every checksum is right\n");
 }
 

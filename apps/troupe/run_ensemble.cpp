@@ -66,6 +66,7 @@ int train(const TopologyFile& file, std::vector<Member>& members, const RunArgum
   const auto& o = file.options;
   EnsembleTrainingOptions together;
   together.threads = o.threads;
+  together.devices = o.devices;
   together.seed = o.seed;
   together.deterministic = o.deterministic;
   together.resume = o.checkpoints.resume;

@@ -60,7 +60,12 @@ expect(0 "3 stages.*end of the data: step 8.*checkpoint: two/ckpt-8"
   --set deterministic=true)
 expect(0 "member mlp.*member cnn5.*on the evaluation set:.*mlp +accuracy.*together +accuracy"
   run ensemble.pbtxt ${small} -d three --no-summaries)
-expect(0 "together +accuracy" run ensemble.pbtxt ${small} -d three --no-summaries --resume)
+expect(0 "data: [0-9,]+ records trained on.* batch [0-9]+ comes next"
+  inspect three/mlp --verify)
+expect(0 "devices: 2, shared by all members.*together +accuracy"
+  run ensemble.pbtxt ${small} -d three --no-summaries --resume --set devices=2)
+expect(0 "member cnn3.*device CPU:1 .*runs all graphs"
+  plan ensemble.pbtxt ${small} --set devices=2 --set ensemble.member[cnn3].device=/cpu:1)
 expect(2 "meet in their checkpoints" run ensemble.pbtxt ${small} --no-checkpoints)
 expect(0 "wrote data/features.txt" make-data headline --samples 60 --test-samples 20 -d data)
 expect(0 "all steps done: step 3" run headline.pbtxt --set max_steps=3 -d four --no-summaries

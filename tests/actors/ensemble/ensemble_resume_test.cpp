@@ -212,9 +212,8 @@ TEST_F(AnEnsembleThatIsResumed, GoesOnAfterItWasAskedToStop) {
 }
 
 TEST_F(AnEnsembleThatIsResumed, GivesTheSameBitsAfterItWasAskedToStop) {
-  auto o = options();
-  o.checkpoints.every = 10'000;
-  auto members = of_many_kinds(o);
+  auto members = of_many_kinds(options());
+  for (auto& one : members) one.options.checkpoints.every = 0;
   // A stop ends the step in progress with the batches that it has.
   members[2].options.aggregation.accumulate = 1;
   members[2].options.evaluation.data = batches(1);
@@ -244,6 +243,7 @@ TEST_F(AnEnsembleThatIsResumed, SaysNothingWhenAllIsAsItWas) {
 TEST_F(AnEnsembleThatIsResumed, WaitsForAMemberThatLeftUntilItHasCaughtUp) {
   const auto data = records(200);
   Members members{member("left"), member("stayed")};
+  for (auto& one : members) one.options.checkpoints.every = 100;
   members[0].options.progress_interval = std::chrono::milliseconds(1);
   {
     auto o = together();

@@ -18,6 +18,7 @@ namespace troupe {
 namespace {
 
 using test::error_of;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
@@ -426,6 +427,7 @@ TEST_F(TopologyFiles, DescribeEnsembles) {
   EXPECT_EQ(e.members[1].options.max_steps, 7U);
   EXPECT_EQ(e.members[1].options.seed, 2U);
   EXPECT_EQ(e.members[1].checkpoint, "run/b");
+  EXPECT_EQ(e.members[1].options.device, "");
   EXPECT_EQ(e.options.quorum, 1);
   EXPECT_EQ(e.options.deadline, std::chrono::milliseconds(20));
   EXPECT_TRUE(e.options.first_quorum);
@@ -437,6 +439,13 @@ TEST_F(TopologyFiles, DescribeEnsembles) {
   EXPECT_THAT(
       problem(std::string(kData) + "ensemble { combiner: 'median'\n" + member("a", "") + "}"),
       HasSubstr("14:12: there is no combiner 'median'"));
+  const auto placed = [&](const std::string& device) {
+    return std::string(kData) + "devices: 2 ensemble {\n" +
+           member("a", "device: '" + device + "' ") + "}";
+  };
+  EXPECT_EQ(parse(placed("/cpu:1")).ensemble->members[0].options.device, "/cpu:1");
+  EXPECT_THAT(problem(placed("/cpu:2")), AllOf(HasSubstr("there is no device '/cpu:2'"),
+                                               HasSubstr("/device:CPU:0 to /device:CPU:1")));
   EXPECT_THAT(problem(std::string(kData) + "ensemble { quorum: 2\n" + member("a", "") + "}"),
               HasSubstr("quorum is 2, but there are 1 members"));
 }

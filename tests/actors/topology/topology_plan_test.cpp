@@ -281,6 +281,17 @@ TEST_F(APlan, IsOneForEachMemberAndOneForAll) {
   EXPECT_EQ(actors(plans[1], "member b").bytes, 49U * 4);
 }
 
+TEST_F(APlan, DealsTheReplicasOfAllMembersOutOverTheDevices) {
+  const auto layers = kLayers.substr(0, kLayers.find("threads"));
+  const auto plans = plans_of(file("devices: 3 replicas: 2 ensemble { member { name: 'a' " +
+                                   layers + "} member { name: 'b' device: '/cpu:1' " + layers +
+                                   "} member { name: 'c' " + layers + "} }"));
+  EXPECT_THAT(actors(plans[0], "device").detail, HasSubstr("replica i on device i modulo 3"));
+  EXPECT_THAT(actors(plans[1], "device").detail, HasSubstr("runs all graphs"));
+  EXPECT_THAT(plans[1].nodes[0].device, HasSubstr("CPU:1"));
+  EXPECT_THAT(actors(plans[2], "device").detail, HasSubstr("replica i on device i + 2 modulo 3"));
+}
+
 TEST_F(APlan, IsToldInWords) {
   const auto p = plan("replicas: 2 shards: 2");
   const auto words = describe(p, false);

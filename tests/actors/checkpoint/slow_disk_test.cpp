@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <condition_variable>
+#include <filesystem>
 #include <future>
 #include <mutex>
 #include <thread>
@@ -17,7 +18,7 @@
 namespace troupe {
 namespace {
 
-/// What becomes of all that this process syncs to disk.
+/// What becomes of the checkpoints that this process syncs to disk.
 class Disk {
  public:
   void hold() { set(State::held); }
@@ -48,7 +49,10 @@ Disk disk;
 
 /// In place of the C library's.
 extern "C" int fsync(int file) {
-  if (troupe::disk.sync()) return static_cast<int>(syscall(SYS_fsync, file));
+  std::error_code error;
+  const auto path = std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(file), error);
+  const bool is_checkpoint = path.filename().string().starts_with("ckpt-");
+  if (!is_checkpoint || troupe::disk.sync()) return static_cast<int>(syscall(SYS_fsync, file));
   errno = ENOSPC;
   return -1;
 }

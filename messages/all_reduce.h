@@ -53,7 +53,9 @@ CAF_END_TYPE_ID_BLOCK(troupe_all_reduce)
 namespace troupe {
 
 /// A member of a group that adds up tensors without anybody in the middle.
-///   (join, members)          -> ok         all members in their order, this one among them
+///   (join, members)          -> ok         all members in their order, this one among them; once
+///                                          more when others have taken the places of some: what
+///                                          was under way is given up
 ///   (run, round, reduction)  -> reduction  once all members have brought theirs to that round;
 ///                                          unavailable, naming it, when one of them is gone;
 ///                                          invalid_argument when they do not fit each other.

@@ -267,10 +267,14 @@ using ShardMirror = caf::typed_actor<caf::replies_to<mirror_atom, ShardCopy>::wi
 ///   (decide, decision)                     of the coordinator
 ///   (norm, factor)                         of the coordinator: the decision in hand is carried
 ///                                          out with gradients multiplied by this
+///   (cancel, decision)     -> ok           of the coordinator: if that one is in hand, it is not
+///                                          carried out; all that it said before has come
 ///   (snapshot)             -> snapshot
 ///   (restore, snapshot)    -> ok           invalid_argument when it does not fit
 ///   (mirror, copies)                       these have all that it has before it says so to
 ///                                          anybody; a new one is told everything first
+///   (mirror)               -> copy         what one is told that is to be another such shard;
+///                                          failed_precondition while a decision is in hand
 ///   (promote)                              a copy is the shard from now on
 ///   (status)               -> status
 using Shard = ShardMirror::extend<
@@ -280,9 +284,11 @@ using Shard = ShardMirror::extend<
     caf::replies_to<join_atom, std::uint32_t>::with<ApplyResult>,
     caf::replies_to<leave_atom, std::uint32_t>::with<caf::ok_atom>,
     caf::reacts_to<decide_atom, RoundDecision>, caf::reacts_to<norm_atom, double>,
+    caf::replies_to<cancel_atom, std::uint64_t>::with<caf::ok_atom>,
     caf::replies_to<snapshot_atom>::with<ShardSnapshot>,
     caf::replies_to<restore_atom, ShardSnapshot>::with<caf::ok_atom>,
-    caf::reacts_to<mirror_atom, std::vector<ShardMirror>>, caf::reacts_to<promote_atom>,
+    caf::reacts_to<mirror_atom, std::vector<ShardMirror>>,
+    caf::replies_to<mirror_atom>::with<ShardCopy>, caf::reacts_to<promote_atom>,
     caf::replies_to<status_atom>::with<ShardStatus>>;
 
 /// Pulls parameters, computes gradients of batches on its device, pushes them to the shards.
@@ -308,6 +314,12 @@ using Replica = caf::typed_actor<caf::replies_to<start_atom>::with<std::uint64_t
 ///   (leave, shard, replica, address)    the replica has left there
 ///   (ready, report)                     the shard has a whole set
 ///   (norm, shard, number, sum)          sum of the squares of its part of that decision's update
+///   (norm, shard, number, failure)      that update cannot be made
+///   (cancel, shard) -> ok               of an all-reduce: that shard is lost, with what its replica
+///                                       has pushed. The update in hand is taken back unless all
+///                                       have it; then all shards have carried out the same, and
+///                                       nothing more is decided before (start)
+///   (start)                             it goes on, once others have attached for all that are lost
 ///   (assign, feeder)                    it is told what becomes of its batches, who leaves, and
 ///                                       whether batches are to be split, when that changes
 ///   (stop)                              nobody will take the place of replicas that were lost
@@ -321,16 +333,18 @@ using Coordinator = caf::typed_actor<
     caf::reacts_to<join_atom, std::uint32_t, std::uint32_t, Replica>,
     caf::reacts_to<leave_atom, std::uint32_t, std::uint32_t, caf::actor_addr>,
     caf::reacts_to<ready_atom, SetReport>,
-    caf::reacts_to<norm_atom, std::uint32_t, std::uint64_t, double>, caf::reacts_to<stop_atom>,
-    caf::replies_to<policy_atom, std::string>::with<caf::ok_atom>,
+    caf::reacts_to<norm_atom, std::uint32_t, std::uint64_t, double>,
+    caf::reacts_to<norm_atom, std::uint32_t, std::uint64_t, caf::error>,
+    caf::replies_to<cancel_atom, std::uint32_t>::with<caf::ok_atom>, caf::reacts_to<start_atom>,
+    caf::reacts_to<stop_atom>, caf::replies_to<policy_atom, std::string>::with<caf::ok_atom>,
     caf::replies_to<status_atom>::with<AggregationStatus>>;
 
 /// Keeps shards and their copies: puts a copy in the place of a shard that died, and makes a
 /// new copy.
-///   (attach, replica)                   it is told who the shards are, now and at each change
+///   (attach, number, replica)           it is told who its shards are, now and at each change
 ///   (redirect, shard, address) -> shard   as soon as it is another actor than that
 using ShardKeeper =
-    caf::typed_actor<caf::reacts_to<attach_atom, Replica>,
+    caf::typed_actor<caf::reacts_to<attach_atom, std::uint32_t, Replica>,
                      caf::replies_to<redirect_atom, std::uint32_t, caf::actor_addr>::with<Shard>>;
 
 /// Computes loss and metrics of a fixed set of examples with the newest parameters.

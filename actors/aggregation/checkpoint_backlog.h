@@ -1,8 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <deque>
-#include <functional>
 #include <set>
 
 #include "troupe/messages/payloads.h"
@@ -28,18 +26,11 @@ class CheckpointBacklog {
   void open() { open_ = true; }
 
   bool full() const { return !open_ && unwritten_.size() >= most_; }
-  /// What comes now has to wait: there is no room, or others came before.
-  bool holds() const { return full() || !later_.empty(); }
-  void hold(std::function<void()> work) { later_.push_back(std::move(work)); }
-  /// Does what was held and may happen now, in the order in which it came.
-  void go_on();
 
  private:
   std::size_t most_;
   bool open_ = false;
-  bool going_on_ = false;
   std::set<Version> unwritten_;
-  std::deque<std::function<void()>> later_;
 };
 
 }  // namespace troupe

@@ -72,7 +72,6 @@ void decide(Self self, const CoordinatorOptions& options);
 
 void look_at_clock(Self self, const CoordinatorOptions& options) {
   auto& s = self->state;
-  if (s.backlog.full()) return;  // whoever is late now waits for the disk
   const auto now = self->clock().now();
   if (s.start_deadline && now >= *s.start_deadline) {
     tell(self, options,
@@ -152,11 +151,13 @@ void keep_memories(Self self, const CoordinatorOptions& options) {
     self->send(options.book, snapshot_atom_v, leading(self->state).version(), std::move(memories));
 }
 
+void catch_up(Self self, const CoordinatorOptions& options);
+
 /// There is room for another version that is to be kept, or nobody looks after that any more.
 void go_on_from_backlog(Self self, const CoordinatorOptions& options) {
   self->state.waited_for.clear();  // nobody was late by the time that the disk took
   decide(self, options);
-  self->state.backlog.go_on();
+  catch_up(self, options);
 }
 
 void expect_written(Self self, const CoordinatorOptions& options) {
@@ -176,19 +177,6 @@ void expect_written(Self self, const CoordinatorOptions& options) {
 void stop_waiting_for_disk(Self self, const CoordinatorOptions& options) {
   self->state.backlog.open();
   go_on_from_backlog(self, options);
-}
-
-/// Something on which updates may follow: it is kept while too many checkpoints wait for the disk.
-template <class Work>
-void pass(Self self, const CoordinatorOptions& options, Work work) {
-  auto& s = self->state;
-  if (!s.backlog.holds()) return work(options);
-  s.backlog.hold([options, work] { work(options); });
-  if (std::exchange(s.told_of_disk, true)) return;
-  tell(self, options,
-       text("checkpoints fall due (every ", options.snapshot_every,
-            options.snapshot_every == 1 ? " step" : " steps",
-            ") faster than they are written: training waits for the disk"));
 }
 
 void keep_data(Self self, const CoordinatorOptions& options) {
@@ -226,30 +214,59 @@ std::vector<SettledSet> settled_everywhere(CoordinatorState& s, std::vector<Sett
   return everywhere;
 }
 
+void tell_settled(Self self, std::vector<SettledSet> sets) {
+  auto& s = self->state;
+  if (s.batches && !sets.empty())
+    self->send(s.batches, settle_atom_v, Settlement{leading(s).version(), std::move(sets)});
+}
+
+/// What comes before shards are told to carry the decision out.
+void settle_memories(Self self, const CoordinatorOptions& options, std::size_t at,
+                     CoordinatorState::Effect& effect) {
+  auto& s = self->state;
+  for (const auto& set : effect.settled) s.memories.settle(set);
+  const auto every = options.snapshot_every;
+  const auto now = s.groups[at].rounds->version();
+  effect.is_due = at == 0 && every > 0 && now / every != effect.before / every;
+  if (effect.is_due && s.groups.size() == 1) keep_memories(self, options);
+}
+
+/// The decision will not be taken back.
+void take_effect(Self self, const CoordinatorOptions& options, std::size_t at,
+                 CoordinatorState::Effect effect) {
+  auto& s = self->state;
+  auto& rounds = *s.groups[at].rounds;
+  tell_settled(self, std::move(effect.settled));
+  if (!effect.policy.empty()) tell_new_policy(self, options, at, effect.policy);
+  if (at > 0) return;
+  if (effect.is_due && s.groups.size() == 1) keep_data(self, options);
+  s.keep_due = s.keep_due || (effect.is_due && s.groups.size() > 1);
+  for (const auto replica : rounds.take_doomed())
+    self->send(s.replicas.at(replica), give_up_atom_v, rounds.version());
+}
+
 /// The next decision for a group; false when there is none.
 bool decide_next(Self self, const CoordinatorOptions& options, std::size_t at) {
   auto& s = self->state;
   auto& rounds = *s.groups[at].rounds;
-  const auto before = rounds.version();
+  std::optional<Rounds> before;
+  if (options.all_reduce) before = rounds;
+  CoordinatorState::Effect effect;
+  effect.before = rounds.version();
   auto decision = rounds.next();
   if (!decision) return false;
   if (at > 0) decision->next = leading(s).instructions();
-  s.awaits_norms = decision->clip_norm > 0 && decision->updates > 0;
-  auto settled = settled_everywhere(s, rounds.take_settled());
-  for (const auto& set : settled) s.memories.settle(set);
-  const auto every = options.snapshot_every;
-  const bool is_due = at == 0 && every > 0 && rounds.version() / every != before / every;
-  const bool keeps = is_due && s.groups.size() == 1;
-  if (keeps) keep_memories(self, options);
+  s.awaits_norms = decision->updates > 0 && (options.all_reduce || decision->clip_norm > 0);
+  effect.settled = settled_everywhere(s, rounds.take_settled());
+  effect.policy = decision->policy;
+  const bool is_tentative = before && s.awaits_norms;
+  if (!is_tentative) settle_memories(self, options, at, effect);
   tell_shards(self, options, at, *decision);
-  if (s.batches && !settled.empty())
-    self->send(s.batches, settle_atom_v, Settlement{leading(s).version(), std::move(settled)});
-  if (!decision->policy.empty()) tell_new_policy(self, options, at, decision->policy);
-  if (at > 0) return true;
-  if (keeps) keep_data(self, options);
-  s.keep_due = s.keep_due || (is_due && !keeps);
-  for (const auto replica : rounds.take_doomed())
-    self->send(s.replicas.at(replica), give_up_atom_v, rounds.version());
+  if (is_tentative)
+    s.tentative =
+        CoordinatorState::Tentative{std::move(*before), std::move(effect), std::move(*decision)};
+  else
+    take_effect(self, options, at, std::move(effect));
   return true;
 }
 
@@ -287,7 +304,7 @@ void admit_late(Self self, const CoordinatorOptions& options);
 /// Decides all that can be decided.
 void go_on(Self self, const CoordinatorOptions& options) {
   auto& s = self->state;
-  const auto may_decide = [&s] { return !s.awaits_norms && !s.backlog.full(); };
+  const auto may_decide = [&s] { return !s.awaits_norms && !s.halted && !s.backlog.full(); };
   do {
     for (auto at = s.groups.size(); at-- > 0;)
       while (may_decide() && decide_next(self, options, at)) {
@@ -320,11 +337,63 @@ void happen(Self self, const CoordinatorOptions& options, const RecordedEvent& e
   }
 }
 
+// ---- what has to wait ------------------------------------------------------------------------
+
+bool must_wait(const CoordinatorState& s, const CoordinatorOptions& options) {
+  return s.halted || s.backlog.full() || (options.all_reduce && s.awaits_norms);
+}
+
+void tell_of_disk(Self self, const CoordinatorOptions& options) {
+  if (!self->state.backlog.full() || std::exchange(self->state.told_of_disk, true)) return;
+  tell(self, options,
+       text("checkpoints fall due (every ", options.snapshot_every,
+            options.snapshot_every == 1 ? " step" : " steps",
+            ") faster than they are written: training waits for the disk"));
+}
+
+using OptionsPtr = std::shared_ptr<const CoordinatorOptions>;
+
+/// Something on which updates may follow: does the work now, or, in the order in which it came,
+/// when nothing that is under way can be taken back any more and there is room for more
+/// checkpoints.
+template <class Work>
+void when_free(Self self, const OptionsPtr& options, Work work) {
+  auto& later = self->state.later;
+  if (later.empty() && !must_wait(self->state, *options)) return work(*options);
+  later.emplace_back([options, work = std::move(work)]() mutable { work(*options); });
+  tell_of_disk(self, *options);
+}
+
+/// The same for what the actor says that is the shard of that number. When another one has taken
+/// its place meanwhile, nobody has what it speaks of.
+template <class Work>
+void when_free(Self self, const OptionsPtr& options, std::uint32_t shard, Work work) {
+  const auto from = caf::actor_cast<caf::actor_addr>(self->current_sender());
+  when_free(self, options,
+            [self, shard, from, work = std::move(work)](const CoordinatorOptions& options) mutable {
+              const auto& shards = self->state.shards;
+              const auto here = shards.find(shard);
+              if (!options.all_reduce || (here != shards.end() && here->second.address() == from))
+                work(options);
+            });
+}
+
+void catch_up(Self self, const CoordinatorOptions& options) {
+  auto& s = self->state;
+  if (std::exchange(s.catches_up, true)) return;  // the one who does will go on
+  while (!s.later.empty() && !must_wait(s, options)) {
+    const auto work = std::move(s.later.front());
+    s.later.pop_front();
+    work();
+  }
+  s.catches_up = false;
+}
+
 void take_norm(Self self, const CoordinatorOptions& options, std::uint32_t shard,
                std::uint64_t number, double sum) {
   auto& s = self->state;
   auto& group = s.groups.front();                            // with others nothing is clipped
-  if (!s.awaits_norms || number != group.decisions) return;  // told again
+  if (!s.awaits_norms || number != group.decisions) return;  // told again, or taken back
   s.norms[shard] = sum;
   if (s.norms.size() < options.shards) return;
   double total = 0;
@@ -336,9 +405,70 @@ void take_norm(Self self, const CoordinatorOptions& options, std::uint32_t shard
   const double factor = norm > most ? most / norm : 1;
   if (factor < 1) group.rounds->count_clipped();
   group.decided.back().factor = factor;
+  if (s.tentative) settle_memories(self, options, 0, s.tentative->effect);
   for (const auto& [index, to] : s.shards) self->send(to, norm_atom_v, factor);
+  auto effect = s.tentative ? std::optional(std::move(s.tentative->effect)) : std::nullopt;
+  s.tentative.reset();
   happen(self, options, {RecordedEvent::Kind::norm, 0, group.rounds->version()},
-         [self] { self->state.awaits_norms = false; });
+         [self, options, effect] {
+           self->state.awaits_norms = false;
+           if (effect) take_effect(self, options, 0, *effect);
+         });
+  catch_up(self, options);
+}
+
+// ---- shards of an all-reduce that are lost ---------------------------------------------------
+
+/// As if the last decision had never been made, but that the sets of its update are gone.
+void take_back(CoordinatorState& s) {
+  auto tentative = std::move(*s.tentative);
+  s.tentative.reset();
+  s.awaits_norms = false;
+  s.norms.clear();
+  auto& group = s.groups.front();
+  group.decided.pop_back();
+  *group.rounds = std::move(tentative.before);
+  for (const auto& set : tentative.decision.members)
+    group.rounds->give_up_sets(set.replica, set.step);
+}
+
+/// Answers when all that are left have done the same.
+caf::result<caf::ok_atom> halt(Self self, const CoordinatorOptions& options, std::uint32_t shard) {
+  auto& s = self->state;
+  if (!options.all_reduce)
+    return fault(Code::failed_precondition, "coordinator: only shards of an all-reduce are lost");
+  s.lost_shards.insert(shard);
+  s.halted = true;
+  s.may_go_on = false;
+  const auto number = s.tentative ? s.tentative->decision.number : 0;
+  if (s.tentative) take_back(s);
+  leading(s).give_up_sets(shard);  // it was that of the replica of this number
+  auto given_up = leading(s).take_settled();
+  for (const auto& set : given_up) s.memories.settle(set);
+  tell_settled(self, std::move(given_up));
+  auto promise = self->make_response_promise<caf::ok_atom>();
+  const auto missing = std::make_shared<std::size_t>(1);
+  const std::function<void()> count = [promise, missing]() mutable {
+    if (--*missing == 0) promise.deliver(caf::ok_atom_v);
+  };
+  for (const auto& [index, left] : s.shards) {
+    if (s.lost_shards.count(index) > 0) continue;
+    ++*missing;
+    self->request(left, caf::infinite, cancel_atom_v, number)
+        .then([count](caf::ok_atom) { count(); },
+              [count](const caf::error&) { count(); });  // whoever keeps it says so
+  }
+  count();
+  return promise;
+}
+
+/// Goes on when somebody has attached for each that was lost.
+void go_on_if_whole(Self self, const CoordinatorOptions& options) {
+  auto& s = self->state;
+  if (!s.halted || !s.may_go_on || !s.lost_shards.empty()) return;
+  s.halted = false;
+  catch_up(self, options);
+  decide(self, options);
 }
 
 // ---- shards ----------------------------------------------------------------------------------
@@ -354,10 +484,13 @@ void attach(Self self, const CoordinatorOptions& options, std::uint32_t shard, c
     self->send(handle, decide_atom_v, decision);
     if (factor) self->send(handle, norm_atom_v, *factor);
   }
-  if (!before || before == handle) return;
-  // The one before may not have sent all that was to be kept.
-  s.backlog.forget();
-  go_on_from_backlog(self, options);
+  if (before && before != handle) {
+    // The one before may not have sent all that was to be kept.
+    s.backlog.forget();
+    go_on_from_backlog(self, options);
+  }
+  s.lost_shards.erase(shard);
+  go_on_if_whole(self, options);
 }
 
 /// Forgets decisions that all shards of the group have carried out.
@@ -572,27 +705,32 @@ void take_report(Self self, const CoordinatorOptions& options, const SetReport& 
 }
 
 /// Of the variables that are called so, or of those without a policy of their own.
-caf::result<caf::ok_atom> change_policy(Self self, const CoordinatorOptions& options,
+caf::result<caf::ok_atom> change_policy(Self self, const OptionsPtr& options,
                                         const std::string& variables, const std::string& policy) {
-  auto& groups = self->state.groups;
-  const auto group = std::find_if(groups.begin(), groups.end(),
-                                  [&](const Group& one) { return one.variables == variables; });
-  if (group == groups.end())
-    return fault(Code::not_found, "coordinator: no group of variables is '", variables, "'");
-  try {
-    group->rounds->change_policy(policy);
-  } catch (...) {
-    return current_fault();
-  }
   auto promise = self->make_response_promise<caf::ok_atom>();
-  group->changes.push_back(promise);
-  decide(self, options);
+  when_free(self, options, [=](const CoordinatorOptions& options) mutable -> void {
+    auto& groups = self->state.groups;
+    const auto group = std::find_if(groups.begin(), groups.end(),
+                                    [&](const Group& one) { return one.variables == variables; });
+    try {
+      if (group == groups.end())
+        fail(Code::not_found, "coordinator: no group of variables is '", variables, "'");
+      group->rounds->change_policy(policy);
+    } catch (...) {
+      promise.deliver(current_fault());
+      return;
+    }
+    group->changes.push_back(promise);
+    decide(self, options);
+  });
   return promise;
 }
 
 }  // namespace
 
-RememberingCoordinator::behavior_type coordinator(Self self, CoordinatorOptions options) {
+RememberingCoordinator::behavior_type coordinator(Self self, CoordinatorOptions given) {
+  const auto shared = std::make_shared<const CoordinatorOptions>(std::move(given));
+  const auto& options = *shared;
   const auto& a = options.aggregation;
   RoundsOptions rules;
   rules.policy = a.policy;
@@ -602,7 +740,8 @@ RememberingCoordinator::behavior_type coordinator(Self self, CoordinatorOptions 
   rules.accumulate = a.accumulate;
   rules.clip_norm = a.clip_norm;
   rules.table = options.table;
-  rules.may_leave_out = a.leave_out_late;
+  // The sets of an update that is taken back are computed again.
+  rules.may_leave_out = a.leave_out_late || options.all_reduce;
   rules.is_group = !options.group_of_shard.empty();
   self->state.groups.push_back({"", std::make_unique<Rounds>(rules), 0, {}, {}, {}});
   rules.max_steps = 0;  // those who lead count
@@ -616,50 +755,71 @@ RememberingCoordinator::behavior_type coordinator(Self self, CoordinatorOptions 
     self->state.order.record(a.record + "/decisions", options.run);
   else if (!a.replay.empty())
     self->state.order.replay(a.replay + "/decisions", options.run);
-  self->set_down_handler([self, options](const caf::down_msg& down) {
-    if (down.source == options.book.address()) return stop_waiting_for_disk(self, options);
-    pass(self, options, [=](const auto& o) { take_down(self, o, down); });
+  self->set_down_handler([self, shared](const caf::down_msg& down) {
+    if (down.source == shared->book.address()) return stop_waiting_for_disk(self, *shared);
+    when_free(self, shared,
+              [self, down](const CoordinatorOptions& options) { take_down(self, options, down); });
   });
-  on_tick(self, [self, options] { look_at_clock(self, options); });
+  on_tick(self, [self, shared] {
+    if (self->state.backlog.full()) return;  // whoever is late now waits for the disk
+    when_free(self, shared,
+              [self](const CoordinatorOptions& options) { look_at_clock(self, options); });
+  });
   return {
-      [self, options](attach_atom, std::uint32_t shard, const Shard& handle, Version version,
-                      std::uint64_t carried_out) {
-        attach(self, options, shard, handle, version, carried_out);
+      [self, shared](attach_atom, std::uint32_t shard, const Shard& handle, Version version,
+                     std::uint64_t carried_out) {
+        attach(self, *shared, shard, handle, version, carried_out);
       },
       [self](expect_atom, std::uint32_t replica, const Replica& handle) {
         watch_for_death(self, replica, handle);
       },
       [self](assign_atom, const Feeder& batches) { self->state.batches = batches; },
-      [self, options](join_atom, std::uint32_t shard, std::uint32_t replica,
-                      const Replica& handle) {
-        pass(self, options, [=](const auto& o) { join(self, o, shard, replica, handle); });
+      [self, shared](join_atom, std::uint32_t shard, std::uint32_t replica, const Replica& handle) {
+        when_free(self, shared, shard, [=](const CoordinatorOptions& options) {
+          join(self, options, shard, replica, handle);
+        });
       },
-      [self, options](leave_atom, std::uint32_t, std::uint32_t replica,
-                      const caf::actor_addr& who) {
-        pass(self, options, [=](const auto& o) { leave(self, o, replica, who); });
+      [self, shared](leave_atom, std::uint32_t, std::uint32_t replica, const caf::actor_addr& who) {
+        when_free(self, shared,
+                  [=](const CoordinatorOptions& options) { leave(self, options, replica, who); });
       },
-      [self, options](ready_atom, const SetReport& report) {
-        pass(self, options, [=](const auto& o) { take_report(self, o, report); });
+      [self, shared](ready_atom, const SetReport& report) {
+        when_free(self, shared, report.shard, [self, report](const CoordinatorOptions& options) {
+          take_report(self, options, report);
+        });
       },
-      [self, options](norm_atom, std::uint32_t shard, std::uint64_t number, double sum) {
-        take_norm(self, options, shard, number, sum);
+      [self, shared](norm_atom, std::uint32_t shard, std::uint64_t number, double sum) {
+        take_norm(self, *shared, shard, number, sum);
       },
-      [self, options](stop_atom) {
+      [self](norm_atom, std::uint32_t, std::uint64_t number, const caf::error& why) {
+        auto& s = self->state;
+        if (s.awaits_norms && number == s.groups.front().decisions) self->quit(why);
+      },
+      [self, shared](cancel_atom, std::uint32_t shard) { return halt(self, *shared, shard); },
+      [self, shared](start_atom) {
+        self->state.may_go_on = true;
+        go_on_if_whole(self, *shared);
+      },
+      [self, shared](stop_atom) {
         self->state.replaces_lost = false;
-        for (auto& group : self->state.groups) group.rounds->give_up_lost();
-        stop_waiting_for_disk(self, options);
+        self->state.backlog.open();
+        when_free(self, shared, [self](const CoordinatorOptions& options) {
+          for (auto& group : self->state.groups) group.rounds->give_up_lost();
+          decide(self, options);
+        });
+        go_on_from_backlog(self, *shared);
       },
-      [self, options](policy_atom, const std::string& policy) {
-        return change_policy(self, options, "", policy);
+      [self, shared](policy_atom, const std::string& policy) {
+        return change_policy(self, shared, "", policy);
       },
-      [self, options](policy_atom, const std::string& policy, const std::string& variables) {
-        return change_policy(self, options, variables, policy);
+      [self, shared](policy_atom, const std::string& policy, const std::string& variables) {
+        return change_policy(self, shared, variables, policy);
       },
       [self](status_atom) { return status_of(self->state); },
       [self](assign_atom, const DataKeeper& keeper) { self->state.keeper = keeper; },
-      [self, options](cut_atom) -> caf::result<DataState> {
-        stop_waiting_for_disk(self, options);  // this is the end
-        keep_memories(self, options);
+      [self, shared](cut_atom) -> caf::result<DataState> {
+        stop_waiting_for_disk(self, *shared);  // this is the end
+        keep_memories(self, *shared);
         auto promise = self->make_response_promise<DataState>();
         cut(self, [promise](DataState state) mutable { promise.deliver(std::move(state)); });
         return promise;

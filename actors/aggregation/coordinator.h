@@ -2,6 +2,7 @@
 
 #include <caf/actor_clock.hpp>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -26,7 +27,7 @@ struct CoordinatorOptions {
   /// shard are of one group. Empty when the shards are one group.
   std::vector<std::uint32_t> group_of_shard = {};
   /// Each replica has one shard of its own, which has all parameters: a set is whole once
-  /// it is there, and all shards tell the same norm.
+  /// it is there, and all shards tell the same norm, whether something is clipped or not.
   bool all_reduce = false;
   std::uint32_t replicas = 1;   ///< that the run begins with
   std::uint64_t max_steps = 0;  ///< updates, those before included; 0 for no end
@@ -79,6 +80,19 @@ struct CoordinatorState {
     SettledSet set;
     std::size_t groups = 0;  ///< that have
   };
+  /// What follows from a decision apart from what shards are told.
+  struct Effect {
+    Version before = 0;  ///< it
+    std::vector<SettledSet> settled;
+    std::string policy;   ///< that rules from then on; empty for the old one
+    bool is_due = false;  ///< the version is to be kept
+  };
+  /// A decision that is taken back when a shard is lost before all of them have the sum.
+  struct Tentative {
+    Rounds before;  ///< it was made
+    Effect effect;
+    RoundDecision decision;
+  };
   struct Waited {
     std::uint64_t clock = 0;
     TimePoint deadline;
@@ -104,6 +118,13 @@ struct CoordinatorState {
   bool keep_due = false;                        ///< what there is then
   std::map<std::uint32_t, double> norms;        ///< of the update in hand, by shard
   bool awaits_norms = false;
+  std::optional<Tentative> tentative;   ///< of an all-reduce, while it awaits norms
+  std::set<std::uint32_t> lost_shards;  ///< for which nobody has attached yet
+  bool halted = false;                  ///< since one was lost
+  bool may_go_on = false;               ///< when somebody has attached for each
+  std::deque<std::function<void()>>
+      later;  ///< what has come meanwhile, or while the backlog is full
+  bool catches_up = false;
   std::map<std::uint32_t, Waited> waited_for;
   std::optional<TimePoint> start_deadline;
   ReplicaMemories memories;
@@ -133,6 +154,12 @@ struct CoordinatorState {
 /// At each version that is to be kept it has the data kept as they stand then. While two of those
 /// versions are not on disk yet, what replicas say is kept until one is: they wait, and nothing is
 /// decided. The order of what happens stays the same, and so does what is decided.
+///
+/// An update of an all-reduce counts when all shards have the sum. When a shard is lost before
+/// that, it has never been: the sets that it was made of are given up, and their replicas compute
+/// them again from the same parameters. Whatever comes while an update may still be taken back, or
+/// while the place of a shard is empty, waits; and of a replica only the shard that is in its place
+/// now is listened to.
 ///
 /// Throws at the start what Rounds throws.
 RememberingCoordinator::behavior_type coordinator(

@@ -11,8 +11,8 @@ namespace troupe {
 Rounds::Rounds(RoundsOptions options)
     : options_(std::move(options)), policy_text_(options_.policy), policy_(made(policy_text_)) {}
 
-std::unique_ptr<AggregationPolicy> Rounds::made(const std::string& policy) const {
-  auto result = make_policy(policy);
+std::shared_ptr<const AggregationPolicy> Rounds::made(const std::string& policy) const {
+  std::shared_ptr<const AggregationPolicy> result = make_policy(policy);
   result->expect_fits(options_.replicas);
   if (options_.deterministic && options_.replicas > 1 && !result->whole_rounds())
     fail(Code::invalid_argument, "policy '", policy,
@@ -40,13 +40,17 @@ void Rounds::restore(const AggregationStatus& status) {
   }
 }
 
-void Rounds::join(std::uint32_t replica) {
+void Rounds::give_up_sets(std::uint32_t replica, std::optional<std::uint64_t> step) {
   std::erase_if(sets_, [&](const Waiting& set) {
-    if (set.commit.replica != replica) return false;
+    if (set.commit.replica != replica || (step && set.commit.step != *step)) return false;
     refused_.push_back({replica, set.commit.step, SetFate::given_up});
     settle(set.commit, SetFate::given_up);
     return true;
   });
+}
+
+void Rounds::join(std::uint32_t replica) {
+  give_up_sets(replica);
   const auto slowest = view().slowest(0);
   auto& m = members_[replica];
   auto clock = m.lost ? m.clock : slowest;
@@ -249,7 +253,7 @@ void Rounds::take_new_policy(RoundDecision& decision) {
   if (!next_policy_ || !sets_.empty()) return;
   for (const auto& [replica, m] : members_)
     if (m.computing) return;
-  policy_ = std::move(next_policy_);
+  policy_ = std::exchange(next_policy_, nullptr);
   policy_text_ = next_policy_text_;
   decision.policy = policy_text_;
 }

@@ -36,6 +36,8 @@ struct RoundsOptions {
 ///
 /// It knows the last step of the run: no policy makes more updates than that, and where
 /// each set is an update only as many steps are begun as are still to be made.
+///
+/// A copy keeps how things stood, to go back to.
 class Rounds {
  public:
   /// Throws as make_policy() does, and invalid_argument when the policy cannot be had with
@@ -45,11 +47,11 @@ class Rounds {
   Version version() const { return version_; }
   void set_version(Version version) { version_ = version; }
 
-  /// A set that one of the same number left behind is given up: it cannot be told from what
-  /// this one will bring.
   /// Counts, and the clocks that replicas have when they join, of a run that is gone on with.
   void restore(const AggregationStatus& status);
 
+  /// A set that one of the same number left behind is given up: it cannot be told from what
+  /// this one will bring.
   void join(std::uint32_t replica);
   void leave(std::uint32_t replica);
   /// The replica is lost, and another one will take its place. Where every update has a set
@@ -68,6 +70,9 @@ class Rounds {
   /// A set that is no good.
   void refuse(const GradientCommit& commit, SetFate fate, Code code = Code::ok,
               std::string message = {});
+  /// The sets of a replica on which nothing is decided, or that one, are not there any more: their
+  /// batches are to be computed again.
+  void give_up_sets(std::uint32_t replica, std::optional<std::uint64_t> step = {});
   /// Nothing is decided yet on that set, which all shards have.
   bool has(std::uint32_t replica, std::uint64_t step) const;
   /// The whole sets of a replica on which nothing is decided yet.
@@ -119,7 +124,7 @@ class Rounds {
   };
 
   std::uint64_t staleness(const GradientCommit& commit) const;
-  std::unique_ptr<AggregationPolicy> made(const std::string& policy) const;
+  std::shared_ptr<const AggregationPolicy> made(const std::string& policy) const;
   RoundView view() const;
   void settle(const GradientCommit& commit, SetFate fate);
   void refuse_stale(RoundDecision& decision);
@@ -130,9 +135,9 @@ class Rounds {
 
   RoundsOptions options_;
   std::string policy_text_;
-  std::unique_ptr<AggregationPolicy> policy_;
+  std::shared_ptr<const AggregationPolicy> policy_;
   std::string next_policy_text_;
-  std::unique_ptr<AggregationPolicy> next_policy_;
+  std::shared_ptr<const AggregationPolicy> next_policy_;
   Version version_ = 0;
   bool started_ = false;
   std::map<std::uint32_t, Member> members_;

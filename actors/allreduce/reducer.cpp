@@ -15,10 +15,14 @@ std::string ReducerState::title() const {
   return text(options_.group, ", member ", options_.index);
 }
 
-void ReducerState::start(ReducerOptions options) {
-  options_ = std::move(options);
+void ReducerState::start(const ReducerOptions& options) {
+  options_ = options;
   if (options_.index >= options_.members)
     fail(Code::invalid_argument, title(), " is none of ", options_.members);
+  make_round();
+}
+
+void ReducerState::make_round() {
   reduction_ = make_reduction(options_.kind, options_.index, options_.members,
                               [this](std::uint32_t member, ReductionPart part) {
                                 self_->send(members_.at(member), edge_atom_v, std::move(part));
@@ -26,10 +30,14 @@ void ReducerState::start(ReducerOptions options) {
 }
 
 caf::ok_atom ReducerState::join(const std::vector<ReductionPort>& members) {
-  if (!members_.empty()) fail(Code::failed_precondition, title(), " has joined a group already");
   if (members.size() != options_.members)
     fail(Code::invalid_argument, title(), " is one of ", options_.members, ", but there are ",
          members.size());
+  if (!members_.empty()) {
+    end(fault(Code::unavailable, "others have taken the places of some members"));
+    failure_ = {};
+    make_round();
+  }
   members_ = members;
   for (std::uint32_t i = 0; i < options_.members; ++i)
     if (i != options_.index) self_->monitor(members_[i]);
@@ -97,7 +105,7 @@ void ReducerState::lose(const caf::actor_addr& member, const caf::error& why) {
 Reducer::behavior_type reducer(Reducer::stateful_pointer<ReducerState> self,
                                ReducerOptions options) {
   auto& state = self->state;
-  state.start(std::move(options));
+  state.start(options);
   self->set_down_handler(
       [&state](const caf::down_msg& down) { state.lose(down.source, down.reason); });
   return {

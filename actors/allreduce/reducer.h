@@ -26,7 +26,7 @@ class ReducerState {
   explicit ReducerState(Reducer::pointer self) : self_(self) {}
   ~ReducerState();
 
-  void start(ReducerOptions options);
+  void start(const ReducerOptions& options);
   caf::ok_atom join(const std::vector<ReductionPort>& members);
   caf::result<Reduction> run(std::uint64_t round, Reduction& own);
   void take(ReductionPart& part);
@@ -34,6 +34,7 @@ class ReducerState {
 
  private:
   std::string title() const;
+  void make_round();
   void finish_if_done();
   void end(const caf::error& failure);
 
@@ -50,7 +51,8 @@ class ReducerState {
 
 /// One member of a group. Parts of a round that it has not begun yet wait for it. A
 /// member that ends takes the group down: what the others are asked is answered with its
-/// name.
+/// name, until they join a group again. All members must have joined that before anyone runs a
+/// round in it.
 Reducer::behavior_type reducer(Reducer::stateful_pointer<ReducerState> self,
                                ReducerOptions options);
 

@@ -122,7 +122,10 @@ ObservedCheckpointer::behavior_type checkpointer(
   return {
       [self, options](snapshot_atom, ShardSnapshot& snapshot) {
         const auto version = snapshot.version;
-        self->state.incomplete[version].shards.push_back(std::move(snapshot));
+        auto& shards = self->state.incomplete[version].shards;
+        // One that took the place of another may say again what that has said.
+        std::erase_if(shards, [&](const auto& known) { return known.shard == snapshot.shard; });
+        shards.push_back(std::move(snapshot));
         write_if_complete(self, options, version);
       },
       [self, options](snapshot_atom, DataState& data) {

@@ -450,43 +450,60 @@ void finish(Self self, const ShardOptions& options, const SnapshotSink& sink, Ve
   state.decisions = std::max(state.decisions, decision.number);
   for (const auto replica : decision.released) release(state, replica);
   if (!state.next_mirrors.empty()) mirror(self, options, std::exchange(state.next_mirrors, {}));
-  if (state.later.empty()) return;
-  auto next = std::move(state.later.front());
-  state.later.pop_front();
-  decide(self, options, sink, next);
 }
 
-void apply_combined(Self self, const ShardOptions& options, const SnapshotSink& sink,
-                    double factor);
+/// The update in hand, which other shards make too, cannot be made here.
+void tell_failure(Self self, const ShardOptions& options, const caf::error& why) {
+  const auto number = self->state.decision->number;
+  say(self->state, [self, to = options.coordinator, index = options.index, number, why] {
+    self->send(to, norm_atom_v, index, number, why);
+  });
+}
 
-/// Adds up gradients with the shards of the other replicas, and goes on then.
-void reduce(Self self, const ShardOptions& options, const SnapshotSink& sink,
-            const std::vector<GradientSet>& sets) {
+/// No replica is at fault, and none that is started again would make up for it.
+caf::error lost_update(const ShardState& state, const Error& error) {
+  const auto code = error.code() == Code::internal ? Code::failed_precondition : error.code();
+  return fault(code, state.title, ": an update could not be made: ", error.what());
+}
+
+/// Adds up gradients with the shards of the other replicas, and says so when it has the sum.
+void reduce(Self self, const ShardOptions& options, const std::vector<GradientSet>& sets) {
   auto& state = self->state;
   const auto& decision = *state.decision;
   const double share = sets.empty() ? 0 : sets[0].share;
   auto brought = reduction_of(state.combined, share, options.parts, *state.store);
+  const auto in_hand = [self, number = decision.number] {
+    const auto& decision = self->state.decision;
+    return decision && decision->number == number;
+  };
   self->request(options.reducer, caf::infinite, run_atom_v, decision.number, std::move(brought))
       .then(
-          [self, options, sink](const Reduction& all) {
+          [self, options, in_hand](const Reduction& all) {
+            if (!in_hand()) return;
             auto& state = self->state;
             const auto& decision = *state.decision;
             try {
               state.combined = gradients_of(all, options.parts, *state.store, decision.updates);
               state.norm =
                   decision.clip_norm > 0 ? state.combined.squared_norm(threads(options)) : 0;
-            } catch (...) {
-              state.failure = current_failure();
-            }
-            if (decision.clip_norm > 0)
               tell_norm(self, options);
-            else
-              apply_combined(self, options, sink, 1);
+            } catch (...) {
+              tell_failure(self, options, lost_update(state, to_error(current_failure())));
+            }
           },
-          [self, options, sink](const caf::error& error) {
-            self->state.failure = error;
-            apply_combined(self, options, sink, 1);
+          [self, options, in_hand](const caf::error& error) {
+            // When a member is gone, the update will be taken back.
+            if (in_hand() && code_of(error) != Code::unavailable)
+              tell_failure(self, options, lost_update(self->state, to_error(error)));
           });
+}
+
+/// Not all shards will have the sum. The sets that it was made of are gone.
+void cancel(Self self, std::uint64_t number) {
+  auto& state = self->state;
+  if (!state.decision || state.decision->number != number) return;
+  state.decision.reset();
+  state.combined = {};
 }
 
 void tell_norm(Self self, const ShardOptions& options) {
@@ -496,25 +513,16 @@ void tell_norm(Self self, const ShardOptions& options) {
        norm = state.norm] { self->send(to, norm_atom_v, index, number, norm); });
 }
 
-/// For an exception in flight. No replica is at fault, and none that is started again would
-/// make up for it.
-caf::error lost_update(const ShardState& state) {
-  const auto error = to_error(current_failure());
-  const auto code = error.code() == Code::internal ? Code::failed_precondition : error.code();
-  return fault(code, state.title, ": an update could not be made: ", error.what());
-}
-
 /// Does what is decided; with clipping only half of it.
 void decide(Self self, const ShardOptions& options, const SnapshotSink& sink,
             RoundDecision& given) {
   auto& state = self->state;
   const bool again = given.number > 0 && given.number <= state.decisions;
   if (again) return;
-  if (state.decision && options.reducer) {  // it is not over yet
-    if (given.number > state.decision->number) state.later.push_back(std::move(given));
+  if (state.decision) {  // this one is told again
+    if (!options.reducer) tell_norm(self, options);
     return;
   }
-  if (state.decision) return tell_norm(self, options);  // this one is told again
   log(self, [&] {
     ShardEntry entry;
     entry.kind = ShardEntryKind::decide;
@@ -525,20 +533,16 @@ void decide(Self self, const ShardOptions& options, const SnapshotSink& sink,
   const auto before = state.store->version();
   state.decision = std::move(given);
   const auto& decision = *state.decision;
-  const bool waits = decision.clip_norm > 0 && decision.updates > 0;
+  const bool reduces = options.reducer && decision.updates > 0;
+  const bool waits = reduces || (decision.clip_norm > 0 && decision.updates > 0);
   for (const auto& refusal : decision.refused) refuse(state, refusal);
   state.norm = 0;
   try {
     const auto sets = take_sets(state, options, decision);
-    const bool reduces = options.reducer && decision.updates > 0;
-    if (waits || reduces)
-      state.combined = state.store->combine(sets, *state.policy, threads(options));
+    if (waits) state.combined = state.store->combine(sets, *state.policy, threads(options));
     if (reduces) {
-      reduce(self, options, sink, sets);
-      state.busy += Clock::now() - begun;
-      return;
-    }
-    if (waits) {
+      reduce(self, options, sets);
+    } else if (waits) {
       state.combined.updates = decision.updates;
       state.norm = state.combined.squared_norm(threads(options));
     } else if (decision.updates > 0) {
@@ -546,30 +550,28 @@ void decide(Self self, const ShardOptions& options, const SnapshotSink& sink,
           state.store->apply(sets, *state.policy, decision.updates, threads(options));
     }
   } catch (...) {
-    state.failure = lost_update(state);
+    state.failure = lost_update(state, to_error(current_failure()));
   }
   state.busy += Clock::now() - begun;
-  if (waits)
+  if (reduces) {
+    if (state.failure) tell_failure(self, options, state.failure);
+  } else if (waits) {
     tell_norm(self, options);
-  else
+  } else {
     finish(self, options, sink, before);
+  }
 }
 
-/// The other half: the norm of all shards together is known.
+/// The other half: all shards have done the first one.
 void apply_scaled(Self self, const ShardOptions& options, const SnapshotSink& sink, double factor) {
-  if (!self->state.decision) return;
+  auto& state = self->state;
+  if (!state.decision) return;
   log(self, [&] {
     ShardEntry entry;
     entry.kind = ShardEntryKind::norm;
     entry.factor = factor;
     return entry;
   });
-  apply_combined(self, options, sink, factor);
-}
-
-void apply_combined(Self self, const ShardOptions& options, const SnapshotSink& sink,
-                    double factor) {
-  auto& state = self->state;
   const auto begun = Clock::now();
   const auto before = state.store->version();
   try {
@@ -578,7 +580,7 @@ void apply_combined(Self self, const ShardOptions& options, const SnapshotSink& 
       state.learning_rate = state.store->apply(std::move(state.combined), threads(options));
     }
   } catch (...) {
-    state.failure = lost_update(state);
+    state.failure = lost_update(state, to_error(current_failure()));
   }
   state.combined = {};
   state.busy += Clock::now() - begun;
@@ -622,8 +624,14 @@ void follow(Self self, const ShardOptions& options, ShardEntry& entry) {
   }
 }
 
+/// Whether what it has is to be kept, and the shard before it may not have passed it on.
+bool has_snapshot_due(const ShardState& state, const ShardOptions& options) {
+  const auto version = state.store->version();
+  return options.snapshot_every > 0 && version > 0 && version % options.snapshot_every == 0;
+}
+
 /// A copy takes the place of the shard: it says what that may not have said any more.
-void promote(Self self, const ShardOptions& options) {
+void promote(Self self, const ShardOptions& options, const SnapshotSink& sink) {
   auto& state = self->state;
   if (state.primary) return;
   if (!state.whole)
@@ -637,6 +645,8 @@ void promote(Self self, const ShardOptions& options) {
       if (set.commit) report_set(self, options, set);
     }
   if (state.decision) tell_norm(self, options);
+  if (sink && has_snapshot_due(state, options))
+    self->send(sink, snapshot_atom_v, snapshot_of(state, options));
 }
 
 PulledRows pull_rows(ShardState& state, const RowPull& request) {
@@ -737,6 +747,10 @@ Shard::behavior_type parameter_shard(Self self, ShardOptions options, SnapshotSi
       [self, options, sink](norm_atom, double factor) {
         apply_scaled(self, options, sink, factor);
       },
+      [self](cancel_atom, std::uint64_t number) {
+        cancel(self, number);
+        return caf::ok_atom_v;
+      },
       [self, options](snapshot_atom) { return snapshot_of(self->state, options); },
       [self, options](restore_atom, const ShardSnapshot& snapshot) {
         return answer([&] {
@@ -747,7 +761,14 @@ Shard::behavior_type parameter_shard(Self self, ShardOptions options, SnapshotSi
       [self, options](mirror_atom, const std::vector<ShardMirror>& mirrors) {
         mirror(self, options, mirrors);
       },
-      [self, options](promote_atom) { promote(self, options); },
+      [self, options](mirror_atom) {
+        return answer([&] {
+          if (self->state.decision)
+            fail(Code::failed_precondition, self->state.title, " is in the middle of an update");
+          return copy_of(self->state, options);
+        });
+      },
+      [self, options, sink](promote_atom) { promote(self, options, sink); },
       [self](status_atom) { return status(self->state); },
   };
 }

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <caf/typed_response_promise.hpp>
-#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -33,7 +32,8 @@ struct ShardOptions {
   std::shared_ptr<IntraOp> threads;  ///< for large updates; empty for the actor's own thread only
   bool mirror = false;  ///< begins as a copy of another one, and waits for what that has
   /// With one, this is the shard of replica `index` alone, and has all variables: gradients
-  /// are added up with those of the other replicas' shards before they are applied.
+  /// are added up with those of the other replicas' shards, and applied when all shards have the
+  /// sum. A sum that a member of the group is missing for is given up when the coordinator says so.
   Reducer reducer = {};
   std::vector<ReducedPart> parts = {};  ///< what a replica pushes; the same at all shards
 };
@@ -67,9 +67,8 @@ struct ShardState {
   std::unique_ptr<AggregationPolicy> policy;
   std::string policy_text;
   std::map<std::uint32_t, Member> members;  ///< by replica
-  std::optional<RoundDecision> decision;    ///< that waits for the norm of all shards
+  std::optional<RoundDecision> decision;    ///< that waits for what all shards say
   CombinedGradients combined;               ///< of it
-  std::deque<RoundDecision> later;          ///< that came while gradients are being added up
   caf::error failure;                       ///< of it
   Instructions instructions;
   double norm = 0;              ///< of it

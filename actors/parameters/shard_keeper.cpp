@@ -90,7 +90,7 @@ ShardKeeper::behavior_type shard_keeper(Self self, ShardKeeperOptions given) {
     make_copies(self, options, i);
   }
   return {
-      [self, options](attach_atom, const Replica& replica) {
+      [self, options](attach_atom, std::uint32_t, const Replica& replica) {
         auto& s = self->state;
         self->monitor(replica);
         s.replicas.push_back(replica);

@@ -4,6 +4,7 @@
 
 #include "troupe/actors/aggregation/compression.h"
 #include "troupe/actors/aggregation/policy_catalog.h"
+#include "troupe/actors/allreduce/group_keeper.h"
 #include "troupe/actors/allreduce/reducer.h"
 #include "troupe/actors/checkpoint/checkpointer.h"
 #include "troupe/actors/checkpoint/data_file.h"
@@ -54,7 +55,7 @@ RememberingCoordinator spawn_coordinator(Casting c, std::size_t shards,
   o.replicas = static_cast<std::uint32_t>(c.options.replicas);
   o.max_steps = c.options.max_steps;
   o.deterministic = c.options.deterministic;
-  o.replaces_lost = c.options.restarts.most > 0 && !all_reduces(c.options);
+  o.replaces_lost = c.options.restarts.most > 0;
   o.listener = listener;
   o.snapshot_every = c.options.checkpoints.every;
   if (with_data) o.sink = caf::actor_cast<DataSink>(writer);
@@ -126,8 +127,29 @@ std::vector<ShardKeeperOptions::Kept> spawn_shards(
   return shards;
 }
 
+namespace {
+
+ShardKeeper spawn_group_keeper(Casting c, std::vector<ShardKeeperOptions::Kept> shards,
+                               const SnapshotSink& sink, const TrainingListener& listener) {
+  GroupKeeperOptions o;
+  for (auto& [shard, options] : shards) {
+    // A new one begins with what the others have.
+    for (auto& variable : options.variables)
+      if (!variable.table) variable.initial = Tensor();
+    o.members.push_back({shard, std::move(options)});
+  }
+  o.kind = parse_all_reduce(c.options.aggregation.all_reduce);
+  o.coordinator = o.members.at(0).options.coordinator;
+  o.sink = sink;
+  o.listener = listener;
+  return c.troupe.spawn("group keeper", group_keeper, o);
+}
+
+}  // namespace
+
 ShardKeeper spawn_keeper(Casting c, std::vector<ShardKeeperOptions::Kept> shards,
                          const SnapshotSink& sink, const TrainingListener& listener) {
+  if (all_reduces(c.options)) return spawn_group_keeper(c, std::move(shards), sink, listener);
   if (c.options.backup_shards == 0) return {};
   ShardKeeperOptions o;
   o.shards = std::move(shards);

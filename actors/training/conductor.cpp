@@ -526,7 +526,13 @@ void start_replica(Self self, const OptionsPtr& options, const std::string& name
   self->request(m.handle, caf::infinite, start_atom_v)
       .then(
           [=](std::uint64_t) {
-            if (is_it()) leave(self, options, name);
+            if (!is_it()) return;
+            // It has told its shards, of which one may have died before it passed that on.
+            const auto& m = self->state.members.at(name);
+            if (options->coordinator)
+              self->send(options->coordinator, leave_atom_v, std::uint32_t{0}, m.index,
+                         m.handle.address());
+            leave(self, options, name);
           },
           [=](caf::error& error) {
             // Of one that has died only the reason counts, which comes by another way.

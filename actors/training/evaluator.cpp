@@ -4,8 +4,8 @@
 #include <caf/typed_event_based_actor.hpp>
 #include <memory>
 
-#include "troupe/actors/aggregation/weighted_sum.h"
 #include "troupe/actors/parameters/parameter_shard.h"
+#include "troupe/actors/parameters/row_pieces.h"
 #include "troupe/messages/answer.h"
 
 namespace troupe {
@@ -171,25 +171,11 @@ void run_next(Self self, const OptionsPtr& options) {
 
 // ---- parameters ------------------------------------------------------------------------------
 
-/// Rows of a variable that is split, from all shards that have some, in their order.
-struct Piece {
-  std::int64_t first = 0;
-  Tensor rows;
-};
-
-Tensor joined(std::vector<Piece> pieces) {
-  std::sort(pieces.begin(), pieces.end(),
-            [](const Piece& a, const Piece& b) { return a.first < b.first; });
-  TensorList rows;
-  for (auto& piece : pieces) rows.push_back(std::move(piece.rows));
-  return rows.size() == 1 ? rows[0] : stacked_rows(rows, std::vector<double>(rows.size(), 1.0));
-}
-
 /// All shards have answered.
 void take_pulled(EvaluatorState& s, const EvaluatorOptions& options) {
   const auto& variables = options.fragment.variables;
-  std::map<std::size_t, std::vector<Piece>> pieces;
-  std::vector<std::vector<Piece>> rows(s.wanted.size());
+  std::map<std::size_t, std::vector<RowPiece>> pieces;
+  std::vector<std::vector<RowPiece>> rows(s.wanted.size());
   for (auto& [shard, pulled] : s.pulled) {
     const auto& p = pulled.parameters;
     if (options.leading == 0 || shard < options.leading)

@@ -59,10 +59,6 @@ void check(const TrainingOptions& o) {
     fail(Code::invalid_argument,
          "which replicas are late depends on timing: "
          "aggregation.leave_out_late cannot be deterministic");
-  if (o.publish.to && (o.max_shard_bytes > 0 || o.backup_shards > 0))
-    fail(Code::invalid_argument,
-         "weights that are published come from shards with whole variables that do not change: "
-         "publish cannot be had with max_shard_bytes or backup_shards");
   if (o.publish.every > 0 && !o.publish.to)
     fail(Code::invalid_argument, "publish.every needs publish.to: who gets the weights");
 }

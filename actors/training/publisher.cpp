@@ -2,34 +2,14 @@
 
 #include <algorithm>
 #include <exception>
+#include <string>
 #include <utility>
 
 #include "troupe/actors/parameters/parameter_shard.h"
+#include "troupe/actors/parameters/row_pieces.h"
 #include "troupe/messages/answer.h"
 
 namespace troupe {
-namespace {
-
-/// The variables of a shard, with moving averages instead of values where there are some.
-Parameters averages_of(const ShardSnapshot& snapshot) {
-  Parameters part;
-  part.version = snapshot.version;
-  for (const auto& saved : snapshot.tensors) {
-    if (!saved.slot.empty() && saved.slot != "average") continue;
-    const auto found = std::find(part.names.begin(), part.names.end(), saved.variable);
-    if (found != part.names.end()) {
-      auto& value = part.values[found - part.names.begin()];
-      if (saved.slot == "average") value = saved.values;
-    } else {
-      part.names.push_back(saved.variable);
-      part.values.push_back(saved.values);
-    }
-  }
-  return part;
-}
-
-}  // namespace
-
 PublisherState::~PublisherState() {
   for (auto& promise : waiting_)
     promise.deliver(fault(Code::unavailable, "the publisher has been ended"));
@@ -66,33 +46,63 @@ void PublisherState::publish() {
   busy_ = true;
   missing_ = options_.shards.size();
   failure_.reset();
-  weights_ = {};
-  weights_.version = kNoVersion;
+  parts_.clear();
   for (std::size_t shard = 0; shard < options_.shards.size(); ++shard) pull(shard);
 }
 
-void PublisherState::pull(std::size_t index) {
-  const auto& shard = options_.shards[index];
-  const bool leads = options_.leading == 0 || index < options_.leading;
-  const auto failed = [this](caf::error& error) { give_up(to_error(error)); };
-  if (options_.averages)
-    self_->request(shard, caf::infinite, snapshot_atom_v)
-        .then([this, leads](const ShardSnapshot& snapshot) { take(averages_of(snapshot), leads); },
-              failed);
-  else
-    self_->request(shard, caf::infinite, pull_atom_v, kNoVersion)
-        .then([this, leads](Parameters& part) { take(std::move(part), leads); }, failed);
+void PublisherState::pull(std::size_t shard) {
+  RowPull request;
+  request.with_values = true;
+  request.averages = options_.averages;
+  self_->request(options_.shards[shard], caf::infinite, pull_atom_v, std::move(request))
+      .then([this, shard](PulledRows& pulled) { take(shard, std::move(pulled.parameters)); },
+            [this, shard](const caf::error& why) { ask_keeper(shard, why); });
 }
 
-void PublisherState::take(Parameters part, bool leads) {
-  if (leads) weights_.version = std::min(weights_.version, part.version);
-  std::move(part.names.begin(), part.names.end(), std::back_inserter(weights_.names));
-  std::move(part.values.begin(), part.values.end(), std::back_inserter(weights_.values));
+/// A shard that died is asked again where its copy is.
+void PublisherState::ask_keeper(std::size_t shard, const caf::error& why) {
+  if (!options_.keeper || code_of(why) != Code::unavailable) return give_up(to_error(why));
+  self_
+      ->request(options_.keeper, caf::infinite, redirect_atom_v, static_cast<std::uint32_t>(shard),
+                options_.shards[shard].address())
+      .then(
+          [this, shard](const Shard& handle) {
+            options_.shards[shard] = handle;
+            pull(shard);
+          },
+          [this](const caf::error& error) { give_up(to_error(error)); });
+}
+
+Parameters PublisherState::put_together() {
+  Parameters weights;
+  weights.version = kNoVersion;
+  std::vector<std::vector<RowPiece>> pieces;
+  for (auto& [shard, part] : parts_) {
+    if (options_.leading == 0 || shard < options_.leading)
+      weights.version = std::min(weights.version, part.version);
+    for (std::size_t i = 0; i < part.names.size(); ++i) {
+      const auto known = std::find(weights.names.begin(), weights.names.end(), part.names[i]);
+      const auto at = static_cast<std::size_t>(known - weights.names.begin());
+      if (known == weights.names.end()) {
+        weights.names.push_back(part.names[i]);
+        pieces.emplace_back();
+      }
+      pieces[at].push_back(
+          {part.ranges.empty() ? 0 : part.ranges[i].first, std::move(part.values[i])});
+    }
+  }
+  for (auto& of_variable : pieces) weights.values.push_back(joined(std::move(of_variable)));
+  return weights;
+}
+
+void PublisherState::take(std::size_t shard, Parameters part) {
+  parts_[shard] = std::move(part);
   if (--missing_ > 0) return;
   if (!failure_) {
     try {
-      options_.publish.to(weights_);
-      published_ = weights_.version;
+      const auto weights = put_together();
+      options_.publish.to(weights);
+      published_ = weights.version;
     } catch (...) {
       failure_ = to_error(current_fault());
     }
@@ -111,7 +121,7 @@ void PublisherState::done() {
         options_.listener, report_atom_v,
         TrainingEvent{step_, text("the weights could not be published: ", failure_->what())});
   busy_ = false;
-  weights_ = {};
+  parts_.clear();
   if (due_) return publish();
   for (auto& promise : std::exchange(waiting_, {})) {
     if (failure_)

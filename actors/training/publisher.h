@@ -4,6 +4,7 @@
 #include <caf/typed_response_promise.hpp>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -27,6 +28,7 @@ struct PublisherOptions {
   PublishOptions publish;
   std::vector<Shard> shards;
   std::size_t leading = 0;    ///< so many of them, the first ones, have the run's version; 0: all
+  ShardKeeper keeper;         ///< says which copies take the place of shards that die; may be none
   bool averages = false;      ///< the moving averages of the variables instead of their values
   SummaryWriter summaries;    ///< is told everything that it is told; may be none
   TrainingListener listener;  ///< for the events
@@ -52,8 +54,10 @@ class PublisherState {
  private:
   void publish();
   void pull(std::size_t shard);
-  void take(Parameters part, bool leads);
+  void ask_keeper(std::size_t shard, const caf::error& why);
+  void take(std::size_t shard, Parameters part);
   void give_up(const Error& error);
+  Parameters put_together();
   void done();
 
   Publisher::pointer self_;
@@ -64,7 +68,7 @@ class PublisherState {
   std::size_t missing_ = 0;  // shards that have not answered
   bool busy_ = false;
   std::optional<Error> failure_;
-  Parameters weights_;
+  std::map<std::size_t, Parameters> parts_;  // by shard
   std::vector<caf::typed_response_promise<caf::ok_atom>> waiting_;
 };
 

@@ -691,7 +691,8 @@ Replica::behavior_type replica(Self self, ReplicaOptions given) {
         s.clock.enter(StageActivity::waiting_for_input);
         s.started = self->make_response_promise<std::uint64_t>();
         if (options->keeper)
-          self->send(options->keeper, attach_atom_v, caf::actor_cast<Replica>(self));
+          self->send(options->keeper, attach_atom_v, options->index,
+                     caf::actor_cast<Replica>(self));
         load_fragments(self, options);
         s.missing_parameters = s.shards.size();
         for (std::size_t shard = 0; shard < s.shards.size(); ++shard) join(self, options, shard);

@@ -350,10 +350,13 @@ TrainingOutcome Training::run() {
   r.learning_rate = o.learning_rate;
   r.clip_norm = o.aggregation.clip_norm;
   r.prefetch = static_cast<std::size_t>(data_.prefetched());
+  const auto shards_of = [all = shards, own = all_reduces(o)](std::uint32_t replica) {
+    return own ? std::vector{all.at(replica)} : all;
+  };
   for (int i = 0; i < o.replicas; ++i) {
     r.index = static_cast<std::uint32_t>(i);
     r.device = devices.of_replica(i, *r.fragment.spec.graph);
-    r.shards = all_reduces(o) ? std::vector{shards[i]} : shards;
+    r.shards = shards_of(r.index);
     const auto name = text("replica ", i);
     c.replicas.emplace_back(name, troupe.spawn(name, replica, r));
     const auto& spawned = c.replicas.back().second;
@@ -394,7 +397,7 @@ TrainingOutcome Training::run() {
   }
 
   if (o.publish.to) {
-    PublisherOptions p{o.publish,           shards,  plan_->leading, o.average_decay > 0,
+    PublisherOptions p{o.publish,           shards,  plan_->leading, keeper, o.average_decay > 0,
                        running_->summaries, listener};
     running_->publisher = troupe.spawn<caf::detached>("publisher", publisher, p);
     c.summaries = running_->publisher;
@@ -407,7 +410,8 @@ TrainingOutcome Training::run() {
   c.watched = troupe.members();
   std::erase_if(c.watched, [&](const auto& member) {
     return member.first == "conductor" || member.first.rfind("replica ", 0) == 0 ||
-           (keeper && member.first.rfind("shard ", 0) == 0 && member.first != "shard keeper");
+           (keeper && member.first != "shard keeper" &&
+            (member.first.rfind("shard ", 0) == 0 || member.first.rfind("reducer ", 0) == 0));
   });
   c.keeper = keeper;
   std::vector<caf::actor_addr> vital{coordinator_.address(), batches.address()};
@@ -434,8 +438,6 @@ TrainingOutcome Training::run() {
   c.feeder = batches;
   c.restarts = o.restarts;
   c.restarts.seed ^= o.seed;
-  // The sum of an all-reduce has a part of each replica, and nobody else has its shard.
-  if (all_reduces(o)) c.restarts.most = 0;
   if (all_reduces(o)) c.fixed = "the replicas of an all-reduce cannot come and go";
   if (o.deterministic)
     c.fixed =
@@ -444,10 +446,11 @@ TrainingOutcome Training::run() {
   if (follows_a_recording(o))
     c.fixed = "the replicas of a run that is recorded or replayed cannot come and go";
   r.listener = TrainingListener();  // the conductor must not hold itself
-  c.spawn_replica = [&troupe, r, devices, leader = listener.address(),
+  c.spawn_replica = [&troupe, r, devices, shards_of, leader = listener.address(),
                      observer = running_->observer](std::uint32_t index, const std::string& name) {
     auto options = r;
     options.index = index;
+    options.shards = shards_of(index);
     options.device = devices.of_replica(static_cast<int>(index), *r.fragment.spec.graph);
     options.listener = caf::actor_cast<TrainingListener>(leader);
     const auto spawned = troupe.system().spawn(replica, options);

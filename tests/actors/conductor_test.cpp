@@ -52,6 +52,8 @@ Shard::behavior_type fake_shard(Shard::pointer) {
       [](mirror_atom, const ShardCopy&) { return caf::ok_atom_v; },
       [](log_atom, const ShardEntry&) { return caf::ok_atom_v; },
       [](mirror_atom, const std::vector<ShardMirror>&) {},
+      [](mirror_atom) { return ShardCopy{}; },
+      [](cancel_atom, std::uint64_t) { return caf::ok_atom_v; },
       [](promote_atom) {},
       [](push_atom, const GradientPart&) {},
       [](commit_atom, const GradientCommit&) { return ApplyResult{}; },

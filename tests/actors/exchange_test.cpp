@@ -1,6 +1,8 @@
 // How gradients travel between replicas and shards: all-reduce, compression, 16 bits.
 #include <gmock/gmock.h>
 
+#include <filesystem>
+#include <functional>
 #include <mutex>
 
 #include "actors/training_run.h"
@@ -33,8 +35,8 @@ Model varied_model(bool training) {
 
 class AnExchange : public test::ATrainingRun {
  protected:
-  std::map<std::string, Tensor> train(TrainingOptions o,
-                                      const ModelFunction& model = varied_model) {
+  std::map<std::string, Tensor> train(TrainingOptions o, const ModelFunction& model = varied_model,
+                                      const std::function<void(Training&)>& begun = {}) {
     if (o.checkpoints.directory.empty())
       o.checkpoints.directory = path("run-" + std::to_string(++runs));
     o.events = [this](const std::string& event) {
@@ -42,6 +44,7 @@ class AnExchange : public test::ATrainingRun {
       events.push_back(event);
     };
     Training training(model, batches(3), o);
+    if (begun) begun(training);
     outcome = training.run();
     EXPECT_NE(outcome.ending, Ending::failed) << outcome.message;
     EXPECT_TRUE(training.stop(std::chrono::seconds(60)).empty());
@@ -49,6 +52,13 @@ class AnExchange : public test::ATrainingRun {
     for (auto& record : Checkpoint::open(o.checkpoints.directory).read_all())
       if (record.kind == TensorKind::variable) saved.emplace(record.name, record.value);
     return saved;
+  }
+  /// So many the last run has left.
+  std::size_t checkpoints() const {
+    const std::filesystem::directory_iterator all(path("run-" + std::to_string(runs)));
+    return static_cast<std::size_t>(std::count_if(begin(all), end(all), [](const auto& file) {
+      return file.path().extension() == ".manifest";
+    }));
   }
   double distance(const std::map<std::string, Tensor>& a, const std::map<std::string, Tensor>& b) {
     double most = 0;
@@ -138,6 +148,48 @@ TEST_P(AnAllReduce, WorksWithAccumulatedBatchesAndBackupReplicas) {
   o.aggregation.policy = "sync:backups=1";
   train(o);
   EXPECT_GT(outcome.steps, 0U);
+}
+
+TEST_P(AnAllReduce, EndsWithTheSameBitsWhoeverIsKilled) {
+  auto o = reduced(3);
+  o.restarts.delay = std::chrono::milliseconds(1);
+  o.checkpoints.every = 4;
+  o.checkpoints.keep = 0;
+  const auto undisturbed = train(o);
+  const auto records = outcome.examples;
+  const std::vector<std::vector<std::string>> victims{
+      {"replica 1"},
+      {"shard 0"},
+      {"reducer 2"},
+      {"shard 1", "reducer 1", "replica 1"},  // as with a process of its own
+      {"shard 0", "reducer 1"},
+  };
+  for (const auto& killed : victims)
+    for (const std::size_t at : {1, 3}) {
+      Training* training = nullptr;
+      std::size_t published = 0;
+      o.publish = {4, [&](const Parameters&) {
+                     if (++published == at)
+                       for (const auto& name : killed) training->kill(name);
+                   }};
+      const auto weights = train(o, varied_model, [&](Training& begun) { training = &begun; });
+      EXPECT_EQ(distance(weights, undisturbed), 0) << killed[0] << ' ' << at;
+      EXPECT_EQ(outcome.examples, records) << killed[0] << ' ' << at;
+      EXPECT_GT(outcome.restarts, 0U) << killed[0] << ' ' << at;
+      EXPECT_EQ(checkpoints(), 1 + outcome.steps / 4) << killed[0] << ' ' << at;
+    }
+}
+
+TEST_P(AnAllReduce, EndsWhenRestartsAreUsedUp) {
+  auto o = reduced(2);
+  o.restarts.most = 0;
+  Training* training = nullptr;
+  o.publish = {4, [&](const Parameters&) { training->kill("shard 1"); }};
+  Training one(varied_model, batches(3), o);
+  training = &one;
+  const auto outcome = one.run();
+  EXPECT_EQ(outcome.ending, Ending::failed);
+  EXPECT_THAT(outcome.message, HasSubstr("shard 1 died"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, AnAllReduce, ::testing::Values("ring", "tree"),

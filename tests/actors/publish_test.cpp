@@ -38,6 +38,46 @@ TEST_F(PublishedWeights, AreThoseOfTheCheckpointAtTheEnd) {
     EXPECT_TRUE(same_bits(last.values[i], weights.at(last.names[i]))) << last.names[i];
 }
 
+TEST_F(PublishedWeights, AreWholeAlsoWhenVariablesAreInParts) {
+  auto o = publishing(0);
+  o.max_shard_bytes = 40;  // of 128 for the larger one
+  const auto weights = train(o);
+  ASSERT_EQ(published.size(), 1u);
+  ASSERT_EQ(published[0].names.size(), weights.size());
+  for (std::size_t i = 0; i < weights.size(); ++i)
+    EXPECT_TRUE(same_bits(published[0].values[i], weights.at(published[0].names[i])))
+        << published[0].names[i];
+}
+
+TEST_F(PublishedWeights, ComeFromWhoHasTakenThePlaceOfAShardThatDied) {
+  for (const bool all_reduce : {false, true}) {
+    published.clear();
+    auto o = publishing(2);
+    if (all_reduce) {
+      o.shards = 1;
+      o.replicas = 2;
+      o.aggregation.all_reduce = "ring";
+    } else {
+      o.backup_shards = 1;
+    }
+    Training* killed = nullptr;
+    o.publish.to = [&](const Parameters& weights) {
+      published.push_back(weights);
+      if (published.size() == 2) killed->kill("shard 0");
+    };
+    o.checkpoints.directory = path(all_reduce ? "reduced" : "copied");
+    Training training(small_model, batches(10), o);
+    killed = &training;
+    outcome = training.run();
+    EXPECT_EQ(outcome.ending, Ending::end_of_data) << outcome.message;
+    ASSERT_GE(published.size(), 3u);
+    EXPECT_EQ(published.back().version, outcome.steps);
+    const auto saved = Checkpoint::open(o.checkpoints.directory);
+    for (std::size_t i = 0; i < published.back().names.size(); ++i)
+      EXPECT_TRUE(same_bits(published.back().values[i], saved.read(published.back().names[i])));
+  }
+}
+
 TEST_F(PublishedWeights, ComeWhileTheRunGoesOnAndAreNeverOlderThanBefore) {
   Training* asked = nullptr;
   auto o = publishing(5);

@@ -306,6 +306,8 @@ Shard::behavior_type strict_shard(Shard::pointer, std::shared_ptr<std::vector<do
       [](mirror_atom, const ShardCopy&) { return caf::ok_atom_v; },
       [](log_atom, const ShardEntry&) { return caf::ok_atom_v; },
       [](mirror_atom, const std::vector<ShardMirror>&) {},
+      [](mirror_atom) { return ShardCopy{}; },
+      [](cancel_atom, std::uint64_t) { return caf::ok_atom_v; },
       [](promote_atom) {},
       [=](push_atom, const GradientPart& part) { pushed->push_back(part.values.item()); },
       [=](commit_atom, const GradientCommit&) {

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <caf/typed_event_based_actor.hpp>
+#include <caf/typed_response_promise.hpp>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "troupe/actors/allreduce/reducer.h"
+#include "troupe/actors/parameters/parameter_shard.h"
+#include "troupe/messages/protocol.h"
+
+namespace troupe {
+
+struct GroupKeeperOptions {
+  struct Kept {
+    Shard shard;
+    /// Of the shard, which is that of the replica of the same number. Variables need no values.
+    ShardOptions options;
+  };
+  std::vector<Kept> members;  ///< by number; each with its reducer
+  AllReduce kind = AllReduce::ring;
+  Coordinator coordinator;
+  SnapshotSink sink;          ///< as the first shard has it; may be none
+  TrainingListener listener;  ///< hears who died; may be none
+};
+
+struct GroupKeeperState {
+  static constexpr const char* name = "troupe.group_keeper";
+
+  struct Asked {
+    caf::actor_addr not_this;
+    caf::typed_response_promise<Shard> promise;
+  };
+  struct Member {
+    Shard shard;
+    Reducer reducer;
+    std::vector<Replica> replicas;  ///< of its number: the one that is here, or is about to end
+    std::vector<Asked> asked;
+    bool lost = false;
+  };
+  /// Who is to be put in the places of those that are lost.
+  struct Revival {
+    struct Newcomer {
+      Shard shard;
+      Reducer reducer;
+    };
+    std::map<std::uint32_t, Newcomer> newcomers;
+    std::size_t missing = 0;  ///< answers
+  };
+
+  std::vector<Member> members;
+  std::size_t halts = 0;      ///< of which the coordinator has not said that they are done
+  std::uint64_t attempt = 0;  ///< at a revival; another loss ends it
+  Revival revival;
+
+  ~GroupKeeperState();  ///< ends those that it has made
+};
+
+/// Keeps the members of an all-reduce: shards that have the same, each with a reducer, and each
+/// that of one replica. When a shard or a reducer ends, what is left of that member is ended too,
+/// its replica included. The others stop where all of them have carried out the same decisions;
+/// then a new shard gets what one of the others has, a new reducer joins the group, and all go on.
+/// Somebody else starts the replica again. Ends with data_loss when all shards have ended.
+ShardKeeper::behavior_type group_keeper(ShardKeeper::stateful_pointer<GroupKeeperState> self,
+                                        GroupKeeperOptions options);
+
+}  // namespace troupe

@@ -341,10 +341,11 @@ using Coordinator = caf::typed_actor<
 
 /// Keeps shards and their copies: puts a copy in the place of a shard that died, and makes a
 /// new copy.
-///   (attach, number, replica)           it is told who its shards are, now and at each change
+///   (attach, number, replica) -> ok     it has been told which of its shards are others now, and
+///                                       is told of each change. Only then may it join them
 ///   (redirect, shard, address) -> shard   as soon as it is another actor than that
 using ShardKeeper =
-    caf::typed_actor<caf::reacts_to<attach_atom, std::uint32_t, Replica>,
+    caf::typed_actor<caf::replies_to<attach_atom, std::uint32_t, Replica>::with<caf::ok_atom>,
                      caf::replies_to<redirect_atom, std::uint32_t, caf::actor_addr>::with<Shard>>;
 
 /// Computes loss and metrics of a fixed set of examples with the newest parameters.

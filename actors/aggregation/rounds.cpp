@@ -298,7 +298,8 @@ void Rounds::release(RoundDecision& decision) {
     m.finished = over();
     m.computing = seen.computing = !over();
     m.version = seen.version = version_;
-    decision.released.push_back(replica);
+    // The one that will take its place has joined shards perhaps, but not here.
+    if (!m.lost) decision.released.push_back(replica);
   }
 }
 

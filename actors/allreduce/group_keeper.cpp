@@ -45,6 +45,9 @@ void take_in(Self self, const OptionsPtr& options) {
     member.reducer = newcomer.reducer;
     member.lost = false;
     self->send(member.shard, promote_atom_v);
+    // Not the shard itself: from it that might come after word of its death.
+    self->send(options->coordinator, attach_atom_v, index, member.shard, s.revival.version,
+               s.revival.decisions);
     for (const auto& replica : member.replicas)
       self->send(replica, redirect_atom_v, std::uint32_t{0}, member.shard);
     for (auto& asked : std::exchange(member.asked, {})) asked.promise.deliver(member.shard);
@@ -91,6 +94,8 @@ ShardOptions options_for(const ShardOptions& kept, const ShardCopy& copy, const 
 void make_newcomers(Self self, const OptionsPtr& options, ShardCopy& copy) {
   auto& s = self->state;
   copy.members.clear();  // its replica's
+  s.revival.version = copy.store.version;
+  s.revival.decisions = copy.decisions;
   for (std::uint32_t i = 0; i < s.members.size(); ++i) {
     if (!s.members[i].lost) continue;
     auto& newcomer = s.revival.newcomers[i];
@@ -175,7 +180,7 @@ void down(Self self, const OptionsPtr& options, const caf::down_msg& msg) {
 
 void attach(Self self, const OptionsPtr& options, std::uint32_t number, const Replica& replica) {
   auto& s = self->state;
-  if (number >= s.members.size()) return;
+  if (number >= s.members.size()) return;  // it has no shard here
   auto& member = s.members[number];
   self->monitor(replica);
   member.replicas.push_back(replica);
@@ -205,6 +210,7 @@ ShardKeeper::behavior_type group_keeper(Self self, GroupKeeperOptions given) {
   return {
       [self, options](attach_atom, std::uint32_t number, const Replica& replica) {
         attach(self, options, number, replica);
+        return caf::ok_atom_v;
       },
       [self](redirect_atom, std::uint32_t shard,
              const caf::actor_addr& not_this) -> caf::result<Shard> {

@@ -48,6 +48,8 @@ struct GroupKeeperState {
       Reducer reducer;
     };
     std::map<std::uint32_t, Newcomer> newcomers;
+    Version version = 0;          ///< that they have
+    std::uint64_t decisions = 0;  ///< the last that they know
     std::size_t missing = 0;  ///< answers
   };
 

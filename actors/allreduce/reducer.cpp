@@ -8,7 +8,7 @@
 namespace troupe {
 
 ReducerState::~ReducerState() {
-  if (promise_.pending()) promise_.deliver(fault(Code::cancelled, title(), " has been stopped"));
+  if (promise_.pending()) promise_.deliver(fault(Code::unavailable, title(), " has ended"));
 }
 
 std::string ReducerState::title() const {

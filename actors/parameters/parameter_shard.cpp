@@ -638,7 +638,8 @@ void promote(Self self, const ShardOptions& options, const SnapshotSink& sink) {
     return self->quit(fault(Code::data_loss, state.title,
                             ": it died, and its copy had not yet been told what it had"));
   state.primary = state.took_over = true;
-  attach(self, options);
+  // Of an all-reduce the one who keeps its members says who they are.
+  if (!options.reducer) attach(self, options);
   for (auto& [replica, m] : state.members)
     for (auto& [step, set] : m.sets) {
       for (const auto& part : set.parts) look_at(state, options, part, set);

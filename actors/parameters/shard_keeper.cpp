@@ -97,6 +97,7 @@ ShardKeeper::behavior_type shard_keeper(Self self, ShardKeeperOptions given) {
         for (std::size_t i = 0; i < s.shards.size(); ++i)
           if (s.shards[i].shard != options->shards[i].shard)
             self->send(replica, redirect_atom_v, static_cast<std::uint32_t>(i), s.shards[i].shard);
+        return caf::ok_atom_v;
       },
       [self](redirect_atom, std::uint32_t shard,
              const caf::actor_addr& not_this) -> caf::result<Shard> {

@@ -646,6 +646,20 @@ void join(Self self, const OptionsPtr& options, std::size_t shard) {
           [self, options](caf::error& error) { abort_unless_replaced(self, options, error); });
 }
 
+void join_all(Self self, const OptionsPtr& options) {
+  if (!self->state.running) return;
+  for (std::size_t i = 0; i < self->state.shards.size(); ++i) join(self, options, i);
+}
+
+/// Joins the shards, once somebody who keeps them knows of it.
+void find_shards(Self self, const OptionsPtr& options) {
+  if (!options->keeper) return join_all(self, options);
+  self->request(options->keeper, caf::infinite, attach_atom_v, options->index,
+                caf::actor_cast<Replica>(self))
+      .then([self, options](caf::ok_atom) { join_all(self, options); },
+            [self, options](caf::error& error) { abort(self, options, error); });
+}
+
 /// Another actor is that shard: it is told again what the one before it has not answered.
 void redirect(Self self, const OptionsPtr& options, std::size_t shard, const Shard& handle) {
   auto& s = self->state;
@@ -690,12 +704,9 @@ Replica::behavior_type replica(Self self, ReplicaOptions given) {
         s.idle_since = Clock::now();
         s.clock.enter(StageActivity::waiting_for_input);
         s.started = self->make_response_promise<std::uint64_t>();
-        if (options->keeper)
-          self->send(options->keeper, attach_atom_v, options->index,
-                     caf::actor_cast<Replica>(self));
         load_fragments(self, options);
         s.missing_parameters = s.shards.size();
-        for (std::size_t shard = 0; shard < s.shards.size(); ++shard) join(self, options, shard);
+        find_shards(self, options);
         ask_for_batch(self, options);
         return s.started;
       },

@@ -60,6 +60,7 @@ struct Starter {
   std::function<Replica(std::uint32_t)> make;
   Coordinator coordinator;
   Feeder feeder;
+  ShardKeeper keeper;
   std::uint32_t done = 0;
   std::uint32_t restarts = 0;
   std::string failure;
@@ -83,7 +84,11 @@ void start_one(caf::event_based_actor* self, const std::shared_ptr<Starter>& s, 
 }
 
 caf::behavior starter(caf::event_based_actor* self, std::shared_ptr<Starter> s) {
+  self->monitor(s->coordinator);
+  self->monitor(s->keeper);
   self->set_down_handler([=](const caf::down_msg& down) {
+    if (down.source == s->coordinator.address() || down.source == s->keeper.address())
+      s->failure = render(down.reason);
     for (const auto& [i, replica] : s->here) {
       if (replica.address() != down.source) continue;
       ++s->restarts;
@@ -152,13 +157,15 @@ class SteppedGroup : public test::ActorTest {
     r.listener = c.listener;
     replicas->coordinator = coordinator_;
     replicas->feeder = feeder_;
+    replicas->keeper = keeper_;
     std::vector<Shard> first;
     for (const auto& member : k.members) first.push_back(member.shard);
     replicas->make = [this, r, first](std::uint32_t i) {
       auto options = r;
       options.index = i;
       options.shards = {first[i]};
-      return system.spawn(replica, options);
+      made_.push_back(system.spawn(replica, options));
+      return made_.back();
     };
     starter_ = system.spawn(starter, replicas);
   }
@@ -166,6 +173,8 @@ class SteppedGroup : public test::ActorTest {
     // They hold one another.
     replicas->here.clear();
     replicas->make = {};
+    replicas->keeper = ShardKeeper();
+    for (const auto& one : made_) caf::anon_send_exit(one, caf::exit_reason::kill);
     for (const auto& one :
          {caf::actor_cast<caf::actor>(keeper_), starter_, caf::actor_cast<caf::actor>(feeder_)})
       caf::anon_send_exit(one, caf::exit_reason::user_shutdown);
@@ -228,6 +237,7 @@ class SteppedGroup : public test::ActorTest {
   SavingFeeder feeder_;
   ShardKeeper keeper_;
   caf::actor starter_;
+  std::vector<Replica> made_;
   std::set<caf::actor_addr> killed_;
 };
 

@@ -222,7 +222,7 @@ caf::behavior counting_shard(caf::event_based_actor*, std::shared_ptr<std::uint6
 
 ShardKeeper::behavior_type keeper_with(ShardKeeper::pointer, Shard copy,
                                        std::shared_ptr<std::vector<std::uint32_t>> asked) {
-  return {[](attach_atom, std::uint32_t, const Replica&) {},
+  return {[](attach_atom, std::uint32_t, const Replica&) { return caf::ok_atom_v; },
           [=](redirect_atom, std::uint32_t shard, const caf::actor_addr&) {
             asked->push_back(shard);
             return copy;

@@ -402,6 +402,18 @@ TEST_F(ALostReplica, StillHasItsWholeSetInTheRound) {
   EXPECT_THAT(push(1).members, ElementsAre(0, 1));
 }
 
+/// Whoever takes its place has joined shards perhaps, but has not been taken in.
+TEST_F(ALostReplica, IsNotLetGoOn) {
+  begin("sync", 2);
+  push(1);
+  rounds->lose(1);
+  EXPECT_THAT(push(0).released, ElementsAre(0));
+  push(0);
+  rounds->lose(0);
+  rounds->give_up_sets(0);
+  EXPECT_THAT(settle().released, IsEmpty());
+}
+
 TEST_F(ALostReplica, IsToldNothing) {
   begin("sync", 3);
   rounds->lose(2);

@@ -315,12 +315,14 @@ using Replica = caf::typed_actor<caf::replies_to<start_atom>::with<std::uint64_t
 ///   (ready, report)                     the shard has a whole set
 ///   (norm, shard, number, sum)          sum of the squares of its part of that decision's update
 ///   (norm, shard, number, failure)      that update cannot be made
-///   (cancel, shard) -> ok               of an all-reduce: that shard is lost, with what its replica
+///   (cancel, shard) -> ok               of an all-reduce: that shard is lost, with what its
+///   replica
 ///                                       has pushed. The update in hand is taken back unless all
 ///                                       have it; then all shards have carried out the same, and
 ///                                       nothing more is decided before (start)
-///   (start)                             it goes on, once others have attached for all that are lost
-///   (assign, feeder)                    it is told what becomes of its batches, who leaves, and
+///   (start)                             it goes on, once others have attached for all that are
+///   lost (assign, feeder)                    it is told what becomes of its batches, who leaves,
+///   and
 ///                                       whether batches are to be split, when that changes
 ///   (stop)                              nobody will take the place of replicas that were lost
 ///   (policy, text) -> ok                another one rules from now on: at the end of a round

@@ -50,7 +50,7 @@ struct GroupKeeperState {
     std::map<std::uint32_t, Newcomer> newcomers;
     Version version = 0;          ///< that they have
     std::uint64_t decisions = 0;  ///< the last that they know
-    std::size_t missing = 0;  ///< answers
+    std::size_t missing = 0;      ///< answers
   };
 
   std::vector<Member> members;

@@ -243,6 +243,16 @@ TEST_F(Supervised, AccumulatesAndMakesLocalStepsWithEveryRecordOnceWhoeverIsKill
   }
 }
 
+/// Of the last checkpoint of a run with these options.
+void expect_bits_of(const std::map<std::string, Tensor>& undisturbed, const TrainingOptions& o,
+                    const std::string& which) {
+  for (auto& record : Checkpoint::open(o.checkpoints.directory).read_all())
+    if (record.kind == TensorKind::variable) {
+      EXPECT_TRUE(same_bits(record.value, undisturbed.at(record.name)))
+          << record.name << " with " << which;
+    }
+}
+
 TEST_F(Supervised, EndsWithTheSameBitsWhoeverIsKilledWhenDeterministic) {
   for (const std::string policy : {"dangerous_sync", "dangerous_local"}) {
     auto o = options();
@@ -262,11 +272,7 @@ TEST_F(Supervised, EndsWithTheSameBitsWhoeverIsKilledWhenDeterministic) {
       EXPECT_EQ(outcome.steps, steps);
       EXPECT_EQ(outcome.examples, 720);
       EXPECT_GT(outcome.restarts, 0u);
-      for (auto& record : Checkpoint::open(o.checkpoints.directory).read_all())
-        if (record.kind == TensorKind::variable) {
-          EXPECT_TRUE(same_bits(record.value, undisturbed.at(record.name)))
-              << record.name << " with " << policy << " after " << outcome.restarts << " restarts";
-        }
+      expect_bits_of(undisturbed, o, text(policy, ", ", outcome.restarts, " restarts"));
       EXPECT_TRUE(training.stop(60s).empty());
     }
   }
@@ -298,12 +304,8 @@ TEST_F(Supervised, GivesASuccessorWhatTheOneBeforeItKeptForItself) {
       const auto outcome = run_with_killer(training, seed, 8);
       ASSERT_NE(outcome.ending, Ending::failed) << outcome.message;
       EXPECT_GT(outcome.restarts, 0u);
-      for (auto& record : Checkpoint::open(o.checkpoints.directory).read_all())
-        if (record.kind == TensorKind::variable) {
-          EXPECT_TRUE(same_bits(record.value, undisturbed.at(record.name)))
-              << record.name << ", " << compression << ", " << precision << " after "
-              << outcome.restarts << " restarts";
-        }
+      expect_bits_of(undisturbed, o,
+                     text(compression, ", ", precision, ", ", outcome.restarts, " restarts"));
       EXPECT_TRUE(training.stop(60s).empty());
     }
   }

@@ -1,7 +1,5 @@
 #include "troupe/actors/checkpoint/data_file.h"
 
-#include <algorithm>
-
 #include "troupe/actors/checkpoint/data_state_codec.h"
 #include "troupe/actors/checkpoint/state_file.h"
 #include "troupe/ops/error.h"
@@ -41,10 +39,6 @@ std::optional<DataState> read_data(const Checkpoint& checkpoint) {
   }
 }
 
-bool belongs_to_data(std::string_view name) {
-  constexpr std::string_view kNames[] = {kDataState, "data file", kMissing, kMemoryState,
-                                         "memories file"};
-  return std::ranges::find(kNames, name) != std::end(kNames);
-}
+bool belongs_to_data(std::string_view name) { return name == kMissing || names_state(name); }
 
 }  // namespace troupe

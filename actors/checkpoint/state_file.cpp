@@ -1,5 +1,7 @@
 #include "troupe/actors/checkpoint/state_file.h"
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -12,6 +14,8 @@
 
 namespace troupe {
 namespace {
+
+constexpr std::array kStates{kDataState, kMemoryState};
 
 /// The name in Manifest::state of the file.
 std::string file_key(const std::string& what) { return what + " file"; }
@@ -87,9 +91,14 @@ std::optional<ReadState> read_state(const Checkpoint& checkpoint, const std::str
       }};
 }
 
+bool names_state(std::string_view name) {
+  return std::ranges::any_of(
+      kStates, [&](const char* what) { return name == what || name == file_key(what); });
+}
+
 std::vector<std::string> state_files(const Manifest& manifest) {
   std::vector<std::string> names;
-  for (const auto* what : {kDataState, kMemoryState})
+  for (const auto* what : kStates)
     if (const auto name = manifest.state.find(file_key(what)); name != manifest.state.end())
       names.push_back(name->second);
   return names;

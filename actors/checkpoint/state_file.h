@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "troupe/actors/checkpoint/checkpoint.h"
@@ -33,6 +34,9 @@ struct ReadState {
 /// None when the checkpoint has none of it. Throws data_loss, naming the file, for what is
 /// damaged; so does ReadState::read.
 std::optional<ReadState> read_state(const Checkpoint& checkpoint, const std::string& what);
+
+/// Whether a name in Manifest::state is that of such a state, or of its file.
+bool names_state(std::string_view name);
 
 /// The names of the files with such tensors, relative to the directory.
 std::vector<std::string> state_files(const Manifest& manifest);

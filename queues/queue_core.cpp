@@ -355,7 +355,12 @@ void QueueCore::put(Element element) {
   ++enqueued_;
 }
 
+bool QueueCore::keeps_all() const {
+  return options_.keeps_when_cancelled && closed_ && reason_.code == Code::cancelled;
+}
+
 bool QueueCore::may_take() const {
+  if (keeps_all()) return false;
   if (closed_) return kind_.store->size() > 0;
   return kind_.store->size() > kind_.store->floor() && (full_ || !options_.only_when_full);
 }
@@ -365,13 +370,14 @@ bool QueueCore::advance_dequeues() {
   while (!dequeues_.empty()) {
     auto& head = dequeues_.front();
     const auto count = batch_size(head);
-    while (head.taken.size() < count && (kind_.store->grouped() || may_take())) {
+    const bool kept = keeps_all();
+    while (!kept && head.taken.size() < count && (kind_.store->grouped() || may_take())) {
       take(head);
       full_ = false;
       moved = true;
     }
     const bool complete = head.taken.size() == count && count > 0;
-    if (complete || (closed_ && head.request.up_to && !head.taken.empty())) {
+    if (complete || (closed_ && !kept && head.request.up_to && !head.taken.empty())) {
       deliver(head);
     } else if (closed_) {
       put_back(head);

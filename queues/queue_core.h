@@ -39,6 +39,9 @@ struct QueueOptions {
   /// What is inside when one is drawn at random then depends on no timing. Not for kinds
   /// that do not gather.
   bool only_when_full = false;
+  /// After a close with Code::cancelled nothing leaves, and dequeues fail at once: whoever goes on
+  /// from a snapshot gets the batches of a queue that was never closed.
+  bool keeps_when_cancelled = false;
   /// How long dequeues may wait while no producer is attached; then they fail with
   /// failed_precondition. kForever suits a queue that is filled without attaching.
   Timeout producer_patience = kForever;
@@ -194,6 +197,7 @@ class QueueCore {
   void take(WaitingDequeue& waiting);
   void put_back(WaitingDequeue& waiting);
   bool may_take() const;
+  bool keeps_all() const;
   std::size_t batch_size(const WaitingDequeue& waiting);
   void deliver(WaitingDequeue& waiting);
 

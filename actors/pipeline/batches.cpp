@@ -300,6 +300,9 @@ Batches::Running Batches::spawn(Troupe& troupe, const std::string& prefix, std::
   queueing.padding = d.padding;
   queueing.producer_patience = kProducerPatience;
   queueing.only_when_full = d.ordered && d.shuffled;
+  // What is pushed into a feed before it is abandoned is not dropped.
+  queueing.keeps_when_cancelled =
+      d.ordered && std::ranges::none_of(d.branches, [](const auto& b) { return !!b.feed; });
   queueing.readers = static_cast<std::uint32_t>(d.branches.size());
   const auto floor = d.shuffled ? d.queue.min_after_dequeue : 0;
   Running running;

@@ -38,6 +38,7 @@ struct ConductorOptions {
   SummaryWriter summaries;      ///< may be none
   /// The last checkpoint has the data, too; for a DataCheckpointer and a SavingCoordinator.
   bool with_data = false;
+  bool whole_sets = false;     ///< see ReplicaOptions: the feeder says when replicas stop
   bool with_memories = false;  ///< replicas keep something for themselves, which checkpoints have
   bool resumed_data = false;   ///< they go on from the middle, or from their end
 

@@ -89,7 +89,7 @@ void deliver_cuts(FeederState& s) {
   std::erase_if(s.cuts, [&](const std::shared_ptr<FeederState::Cut>& cut) {
     auto& [state, arrived, has_snapshot, promise] = *cut;
     const auto next = state.pipeline.next();
-    if (!has_snapshot || (s.received < next && !s.end)) return false;
+    if (!has_snapshot || (s.received < next && (s.asked || !s.end))) return false;
     if (s.received < next && code_of(s.end) != Code::out_of_range && state.missing.empty())
       state.missing = to_error(s.end).what();
     const auto add = [&, &state = state](Batch& batch) {
@@ -173,7 +173,7 @@ void go_on_from(FeederState& s, const FeederOptions& options, const DataState& f
 
 void ask(Self self, const FeederOptions& options) {
   auto& s = self->state;
-  while (first_that_wants_more(s) != s.seats.end()) {
+  while (!s.stopped && first_that_wants_more(s) != s.seats.end()) {
     auto unclaimed = s.ledger.take_unclaimed();
     if (!unclaimed) break;
     take_in(s, std::move(*unclaimed));
@@ -194,14 +194,15 @@ void ask(Self self, const FeederOptions& options) {
             s.clock.enter(StageActivity::waiting_for_output);
             s.clock.passed_on(static_cast<std::uint64_t>(batch.rows()), 0);
             note_arrival(s, batch);
-            if (batch.sequence >= s.first_batch) take_in(s, std::move(batch));
+            if (batch.sequence >= s.first_batch)
+              s.stopped ? s.ledger.add(std::move(batch)) : take_in(s, std::move(batch));
             ask(self, options);
           },
           [self, options](caf::error& error) {
             auto& s = self->state;
             s.asked = false;
             s.clock.enter(StageActivity::idle);
-            s.end = error;
+            if (!s.end) s.end = error;
             deliver_cuts(s);
             ask(self, options);
           });
@@ -255,6 +256,14 @@ caf::result<LedgerStatus> tell_left(Self self, std::uint32_t replica, const caf:
   return promise;
 }
 
+/// Replicas get what is theirs already, each as much as the others where batches are split.
+void stop(Self self, const FeederOptions& options) {
+  self->state.stopped = true;
+  if (!self->state.end)
+    self->state.end = fault(Code::cancelled, "feeder: no more batches are handed out");
+  ask(self, options);
+}
+
 /// The books are now as of that version of the parameters.
 void settle(Self self, const FeederOptions& options, const Settlement& settlement) {
   auto& s = self->state;
@@ -298,6 +307,7 @@ SavingFeeder::behavior_type feeder(Self self, FeederOptions options) {
         ask(self, options);
       },
       [self, options](detach_atom, std::uint32_t replica) {
+        if (replica == LeftBatch::kAnyReplica) return stop(self, options);
         self->state.members.erase(replica);
         self->state.retired.insert(replica);
         serve(self->state, replica, self->state.seats[replica]);

@@ -75,6 +75,7 @@ struct FeederState {
   std::vector<Question> questions;
   bool split = false;
   bool asked = false;
+  bool stopped = false;  ///< what comes now is for whoever goes on from a checkpoint
   StageClock clock;
   caf::error end;
 };
@@ -85,6 +86,9 @@ struct FeederState {
 /// a copy: what is trained on at step i does then not depend on the number of replicas or on
 /// timing. Otherwise whoever asks gets the next whole batch. When that is changed, shares that
 /// are waiting for their replica are handed out first.
+///
+/// Where (detach) names LeftBatch::kAnyReplica nobody gets more, with Code::cancelled: where
+/// batches are split, all replicas have then had as many shares.
 ///
 /// For a checkpoint it copies its books as they are when it is asked, and has a snapshot taken
 /// of the pipeline; batches that leave the pipeline in between belong to the books. Going on

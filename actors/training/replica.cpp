@@ -123,7 +123,8 @@ void meet_shard(ReplicaState& s, const ReplicaOptions& options, std::size_t shar
 
 void ask_for_batch(Self self, const OptionsPtr& options) {
   auto& s = self->state;
-  if (!s.running || s.asked || s.next.size() >= options->prefetch || s.at_end || s.stopping) return;
+  if (!s.running || s.asked || s.next.size() >= options->prefetch || s.at_end) return;
+  if (s.stopping && !options->whole_sets) return;
   s.asked = true;
   self->request(options->batches, caf::infinite, next_atom_v, options->index)
       .then(
@@ -137,6 +138,7 @@ void ask_for_batch(Self self, const OptionsPtr& options) {
             self->state.asked = false;
             self->state.at_end = true;
             const auto code = code_of(error);
+            self->state.cut_off = code != Code::out_of_range;
             if (code != Code::out_of_range && !(code == Code::cancelled && self->state.stopping))
               return abort(self, options, error);
             advance(self, options);
@@ -553,7 +555,9 @@ void begin_batch(Self self, const OptionsPtr& options) {
 }
 
 /// No more batches will come, or are wanted.
-bool dry(const ReplicaState& s) { return (s.stopping || s.at_end) && s.next.empty(); }
+bool dry(const ReplicaState& s, const ReplicaOptions& options) {
+  return (s.at_end || (s.stopping && !options.whole_sets)) && s.next.empty();
+}
 
 /// Goes on with whatever is possible now.
 void advance(Self self, const OptionsPtr& options) {
@@ -563,8 +567,11 @@ void advance(Self self, const OptionsPtr& options) {
     return;
   // Between two batches of a set; outputs of the one before may still be on their way.
   if (s.in_set && s.fetches) return;
-  if (!s.in_set && (s.stopping || dry(s) || s.instructions.finished)) return finish(self, options);
-  if (s.in_set && dry(s)) return complete_set(self, options);
+  const bool stops = s.stopping && !options->whole_sets;
+  if (!s.in_set && (stops || dry(s, *options) || s.instructions.finished))
+    return finish(self, options);
+  if (s.in_set && dry(s, *options))
+    return options->whole_sets && s.cut_off ? finish(self, options) : complete_set(self, options);
   if (!s.next.empty())
     begin_batch(self, options);
   else

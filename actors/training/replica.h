@@ -31,6 +31,9 @@ struct ReplicaOptions {
   TrainingListener listener;
   std::uint64_t seed = 0;    ///< of dropout and the like: mixed with the number of the batch
   std::size_t prefetch = 1;  ///< batches that are here before they are needed
+  /// When it is told to stop it still computes all batches that it is given, and gives up a set
+  /// that they do not fill: so all replicas end with the same batch.
+  bool whole_sets = false;
   /// For steps on parameters of its own, as the shards have them.
   OptimizerConfig optimizer;
   Schedule learning_rate = 0.01;
@@ -52,7 +55,8 @@ struct ReplicaState {
   bool running = false;
   bool started_once = false;
   bool stopping = false;
-  bool at_end = false;  ///< no batch will come any more
+  bool at_end = false;   ///< no batch will come any more
+  bool cut_off = false;  ///< not by the end of the data, but because the run is stopping
 
   /// What this replica has to do with one shard.
   struct AtShard {

@@ -350,6 +350,7 @@ TrainingOutcome Training::run() {
   r.learning_rate = o.learning_rate;
   r.clip_norm = o.aggregation.clip_norm;
   r.prefetch = static_cast<std::size_t>(data_.prefetched());
+  r.whole_sets = c.whole_sets = o.deterministic;
   const auto shards_of = [all = shards, own = all_reduces(o)](std::uint32_t replica) {
     return own ? std::vector{all.at(replica)} : all;
   };

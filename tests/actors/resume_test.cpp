@@ -278,6 +278,46 @@ TEST_F(Resume, GoesOnAfterItWasAskedToStop) {
   expect_each_record(weights_in(path("stopped")), 10);
 }
 
+TEST_F(Resume, GivesTheBitsOfTheUndisturbedRunAfterItWasAskedToStop) {
+  for (const int replicas : {1, 3})
+    for (const int accumulate : {1, 2})
+      for (const bool shuffled : {false, true}) {
+        auto o = options();
+        o.replicas = replicas;
+        o.aggregation.accumulate = accumulate;
+        const auto ordered = read_text({path("x.txt")})
+                                 .zip(read_text({path("y.txt")}))
+                                 .repeat(40)
+                                 .decode({numbers({4}), numbers({1})}, {.block_records = 7})
+                                 .buffer(50)
+                                 .batch(24, Remainder::keep);
+        const auto data = shuffled ? batches(40) : ordered;
+        const auto place = text(replicas, accumulate, shuffled);
+        o.checkpoints.directory = path("whole-" + place);
+        const auto steps = Training(test::small_model, data, o).run().steps;
+        o.checkpoints.directory = path("stopped-" + place);
+        for (const std::uint64_t at : {1UL, steps / 3, steps / 2}) {
+          Training* asked = nullptr;
+          o.checkpoints.resume = at > 1;
+          o.progress_interval = std::chrono::milliseconds(1);
+          o.progress = [&](const Progress& p) {
+            if (p.step >= at) asked->request_stop();
+          };
+          Training training(test::small_model, data, o);
+          asked = &training;
+          ASSERT_NE(training.run().ending, Ending::failed);
+        }
+        o.progress = {};
+        // Steps that are done leave the same behind.
+        o.max_steps = steps * 3 / 4;
+        ASSERT_NE(Training(test::small_model, data, o).run().ending, Ending::failed);
+        o.max_steps = 0;
+        ASSERT_NE(Training(test::small_model, data, o).run().ending, Ending::failed);
+        expect_same_bits(weights_in(path("whole-" + place)), weights_in(path("stopped-" + place)),
+                         place);
+      }
+}
+
 TEST_F(Resume, LosesNoRecordWithOtherReplicas) {
   auto o = counting();
   o.replicas = 3;

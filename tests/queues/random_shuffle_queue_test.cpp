@@ -75,6 +75,23 @@ TEST(RandomShuffleQueue, DrawsWhenItIsFullOnlyIfItIsToldTo) {
   EXPECT_EQ(queue.dequeue(3)->value->size(), 3u);
 }
 
+TEST(RandomShuffleQueue, GivesNothingAfterItWasCancelledIfItIsToKeepWhatItHas) {
+  QueueOptions options;
+  options.capacity = 3;
+  options.readers = 1;
+  options.only_when_full = options.keeps_when_cancelled = true;
+  test::QueueDriver queue(options, std::make_unique<RandomShuffleStore>(1, 1));
+  const auto batch = queue.dequeue(4);
+  queue.enqueue({1, 2, 3, 4, 5});  // two are drawn, for which there is more
+  queue.core.close({true, {Code::cancelled, "enough"}}, [](const caf::error&) {});
+  EXPECT_EQ(batch->code(), Code::cancelled);
+  EXPECT_EQ(queue.dequeue(1)->code(), Code::cancelled);
+  const auto kept = queue.core.snapshot();
+  EXPECT_EQ(kept.leaving.size(), 2u) << "for the batch that comes first";
+  EXPECT_EQ(kept.inside.elements.size() + kept.arriving.size(), 3u);
+  EXPECT_EQ(kept.batches, 0u);
+}
+
 TEST(RandomShuffleQueue, IsFullWhenItsBytesAre) {
   QueueOptions options;
   options.capacity_bytes = 3 * sizeof(std::int64_t);

@@ -214,9 +214,6 @@ TEST_F(AnEnsembleThatIsResumed, GoesOnAfterItWasAskedToStop) {
 TEST_F(AnEnsembleThatIsResumed, GivesTheSameBitsAfterItWasAskedToStop) {
   auto members = of_many_kinds(options());
   for (auto& one : members) one.options.checkpoints.every = 0;
-  // A stop ends the step in progress with the batches that it has.
-  members[2].options.aggregation.accumulate = 1;
-  members[1].options.replicas = 1;  // of several, some may be asked before they begin the step
   members[2].options.evaluation.data = batches(1);
   const auto data = batches(100);
   run(members, data, together("whole"));

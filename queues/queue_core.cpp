@@ -76,7 +76,7 @@ void QueueCore::dequeue(const DequeueRequest& request, caf::actor_addr client, T
   waiting.client = std::move(client);
   waiting.deadline = deadline_of(request.timeout);
   waiting.done = std::move(done);
-  if (!leaving_.empty()) {
+  if (!leaving_.empty() && !keeps_all()) {
     const auto most = std::min(leaving_.size(), static_cast<std::size_t>(request.count));
     const auto end = leaving_.begin() + static_cast<std::ptrdiff_t>(most);
     waiting.taken.assign(std::move_iterator(leaving_.begin()), std::move_iterator(end));

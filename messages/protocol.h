@@ -316,13 +316,13 @@ using Replica = caf::typed_actor<caf::replies_to<start_atom>::with<std::uint64_t
 ///   (norm, shard, number, sum)          sum of the squares of its part of that decision's update
 ///   (norm, shard, number, failure)      that update cannot be made
 ///   (cancel, shard) -> ok               of an all-reduce: that shard is lost, with what its
-///   replica
-///                                       has pushed. The update in hand is taken back unless all
-///                                       have it; then all shards have carried out the same, and
-///                                       nothing more is decided before (start)
-///   (start)                             it goes on, once others have attached for all that are
-///   lost (assign, feeder)                    it is told what becomes of its batches, who leaves,
-///   and
+///                                       replica has pushed, or is not there yet, or is about to
+///                                       leave. The update in hand is taken back unless all have
+///                                       it; then all shards have carried out the same, and nothing
+///                                       more is decided before (start)
+///   (detach, shard)                     it will not be among those who go on
+///   (start)                             they do, once others have attached for all that are lost
+///   (assign, feeder)                    it is told what becomes of its batches, who leaves, and
 ///                                       whether batches are to be split, when that changes
 ///   (stop)                              nobody will take the place of replicas that were lost
 ///   (policy, text) -> ok                another one rules from now on: at the end of a round
@@ -337,7 +337,8 @@ using Coordinator = caf::typed_actor<
     caf::reacts_to<ready_atom, SetReport>,
     caf::reacts_to<norm_atom, std::uint32_t, std::uint64_t, double>,
     caf::reacts_to<norm_atom, std::uint32_t, std::uint64_t, caf::error>,
-    caf::replies_to<cancel_atom, std::uint32_t>::with<caf::ok_atom>, caf::reacts_to<start_atom>,
+    caf::replies_to<cancel_atom, std::uint32_t>::with<caf::ok_atom>,
+    caf::reacts_to<detach_atom, std::uint32_t>, caf::reacts_to<start_atom>,
     caf::reacts_to<stop_atom>, caf::replies_to<policy_atom, std::string>::with<caf::ok_atom>,
     caf::replies_to<status_atom>::with<AggregationStatus>>;
 

@@ -389,13 +389,32 @@ void catch_up(Self self, const CoordinatorOptions& options) {
   s.catches_up = false;
 }
 
+/// Forgets decisions that all shards of the group have carried out.
+void note_carried_out(CoordinatorState& s, const CoordinatorOptions& options, std::uint32_t shard,
+                      std::uint64_t decisions) {
+  const auto at = group_of(options, shard);
+  auto& group = s.groups.at(at);
+  auto& known = group.carried_out[shard];
+  known = std::max(known, decisions);
+  auto shards = s.shard_count;
+  for (std::uint32_t i = 0; i < options.group_of_shard.size(); ++i)
+    shards -= group_of(options, i) == at ? 0 : 1;
+  if (group.carried_out.size() < shards) return;
+  auto everywhere = known;
+  for (const auto& [index, number] : group.carried_out) everywhere = std::min(everywhere, number);
+  while (!group.decided.empty() && group.decided.front().decision.number <= everywhere)
+    group.decided.pop_front();
+}
+
 void take_norm(Self self, const CoordinatorOptions& options, std::uint32_t shard,
                std::uint64_t number, double sum) {
   auto& s = self->state;
   auto& group = s.groups.front();                            // with others nothing is clipped
   if (!s.awaits_norms || number != group.decisions) return;  // told again, or taken back
   s.norms[shard] = sum;
-  if (s.norms.size() < options.shards) return;
+  // All have carried out those before.
+  if (options.all_reduce) note_carried_out(s, options, shard, number - 1);
+  if (s.norms.size() < s.shard_count) return;
   double total = 0;
   for (const auto& [index, norm] : s.norms)  // in a fixed order
     total = options.all_reduce ? norm : total + norm;
@@ -452,11 +471,10 @@ caf::result<caf::ok_atom> halt(Self self, const CoordinatorOptions& options, std
     if (--*missing == 0) promise.deliver(caf::ok_atom_v);
   };
   for (const auto& [index, left] : s.shards) {
-    if (s.lost_shards.count(index) > 0) continue;
     ++*missing;
     self->request(left, caf::infinite, cancel_atom_v, number)
         .then([count](caf::ok_atom) { count(); },
-              [count](const caf::error&) { count(); });  // whoever keeps it says so
+              [count](const caf::error&) { count(); });  // it is lost
   }
   count();
   return promise;
@@ -478,6 +496,7 @@ void attach(Self self, const CoordinatorOptions& options, std::uint32_t shard, c
   auto& s = self->state;
   auto& group = s.groups.at(group_of(options, shard));
   const auto before = std::exchange(s.shards[shard], handle);
+  s.shard_count = std::max(s.shard_count, s.shards.size());
   if (group.decisions == 0) group.rounds->set_version(std::max(version, group.rounds->version()));
   for (const auto& [decision, factor] : group.decided) {
     if (decision.number <= carried_out) continue;
@@ -493,20 +512,12 @@ void attach(Self self, const CoordinatorOptions& options, std::uint32_t shard, c
   go_on_if_whole(self, options);
 }
 
-/// Forgets decisions that all shards of the group have carried out.
-void note_carried_out(CoordinatorState& s, const CoordinatorOptions& options, std::uint32_t shard,
-                      std::uint64_t decisions) {
-  const auto at = group_of(options, shard);
-  auto& group = s.groups.at(at);
-  auto& known = group.carried_out[shard];
-  known = std::max(known, decisions);
-  std::size_t shards = 0;
-  for (std::uint32_t i = 0; i < options.shards; ++i) shards += group_of(options, i) == at ? 1 : 0;
-  if (group.carried_out.size() < shards) return;
-  auto everywhere = known;
-  for (const auto& [index, number] : group.carried_out) everywhere = std::min(everywhere, number);
-  while (!group.decided.empty() && group.decided.front().decision.number <= everywhere)
-    group.decided.pop_front();
+/// One of an all-reduce, without a replica, that will not be among those who go on.
+void detach(CoordinatorState& s, std::uint32_t shard) {
+  s.lost_shards.erase(shard);
+  if (s.shards.erase(shard) == 0) return;
+  --s.shard_count;
+  s.groups.front().carried_out.erase(shard);
 }
 
 // ---- replicas and their sets -----------------------------------------------------------------
@@ -749,6 +760,7 @@ RememberingCoordinator::behavior_type coordinator(Self self, CoordinatorOptions 
     rules.policy = group.policy;
     self->state.groups.push_back({group.variables, std::make_unique<Rounds>(rules), 0, {}, {}, {}});
   }
+  self->state.shard_count = options.shards;
   self->state.replaces_lost = options.replaces_lost;
   if (options.book) self->monitor(options.book);
   if (!a.record.empty())
@@ -796,6 +808,7 @@ RememberingCoordinator::behavior_type coordinator(Self self, CoordinatorOptions 
         if (s.awaits_norms && number == s.groups.front().decisions) self->quit(why);
       },
       [self, shared](cancel_atom, std::uint32_t shard) { return halt(self, *shared, shard); },
+      [self](detach_atom, std::uint32_t shard) { detach(self->state, shard); },
       [self, shared](start_atom) {
         self->state.may_go_on = true;
         go_on_if_whole(self, *shared);

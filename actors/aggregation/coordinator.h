@@ -105,6 +105,7 @@ struct CoordinatorState {
   Feeder batches;
   DataKeeper keeper;
   std::map<std::uint32_t, Shard> shards;
+  std::size_t shard_count = 0;  ///< that there are, or will be once all have attached
   std::map<std::uint32_t, Joining> joining;
   std::map<std::uint32_t, Replica> replicas;
   std::map<caf::actor_addr, std::uint32_t> watched;  ///< numbers of all of whom it hears
@@ -159,7 +160,7 @@ struct CoordinatorState {
 /// that, it has never been: the sets that it was made of are given up, and their replicas compute
 /// them again from the same parameters. Whatever comes while an update may still be taken back, or
 /// while the place of a shard is empty, waits; and of a replica only the shard that is in its place
-/// now is listened to.
+/// now is listened to. Its shards may become more, or fewer.
 ///
 /// Throws at the start what Rounds throws.
 RememberingCoordinator::behavior_type coordinator(

@@ -8,23 +8,34 @@
 namespace troupe {
 namespace {
 
-using Self = ShardKeeper::stateful_pointer<GroupKeeperState>;
+using Self = GroupKeeper::stateful_pointer<GroupKeeperState>;
 using OptionsPtr = std::shared_ptr<const GroupKeeperOptions>;
 using Member = GroupKeeperState::Member;
+
+constexpr std::uint32_t kFirst = 0;  ///< saves checkpoints, and is read by others
 
 void tell(Self self, const OptionsPtr& options, std::string message) {
   if (options->listener)
     self->send(options->listener, report_atom_v, TrainingEvent{0, std::move(message)});
 }
 
-std::vector<ReductionPort> ports_of(const GroupKeeperState& s) {
-  std::vector<ReductionPort> ports;
-  for (std::uint32_t i = 0; i < s.members.size(); ++i) {
-    const auto newcomer = s.revival.newcomers.find(i);
-    ports.push_back(newcomer == s.revival.newcomers.end() ? s.members[i].reducer
-                                                          : newcomer->second.reducer);
+/// Of those that will be members.
+std::vector<Reducer> reducers_of(const GroupKeeperState& s) {
+  std::vector<Reducer> reducers;
+  for (const auto& [index, member] : s.members) {
+    if (member.leaves) continue;
+    const auto newcomer = s.revival.newcomers.find(index);
+    reducers.push_back(newcomer == s.revival.newcomers.end() ? member.reducer
+                                                             : newcomer->second.reducer);
   }
-  return ports;
+  return reducers;
+}
+
+template <class Reason>
+void end(Self self, const Member& member, const Reason& why) {
+  if (member.shard) self->send_exit(member.shard, why);
+  if (member.reducer) self->send_exit(member.reducer, why);
+  for (const auto& replica : member.replicas) self->send_exit(replica, why);
 }
 
 /// Those that were to take part will not.
@@ -36,14 +47,26 @@ void dismiss(GroupKeeperState& s) {
   s.revival = {};
 }
 
+void let_leavers_go(Self self, const OptionsPtr& options) {
+  std::erase_if(self->state.members, [&](const auto& one) {
+    const auto& [index, member] = one;
+    if (!member.leaves) return false;
+    self->send(options->coordinator, detach_atom_v, index);
+    end(self, member, caf::exit_reason::user_shutdown);
+    return true;
+  });
+}
+
 /// The newcomers are members from now on.
 void take_in(Self self, const OptionsPtr& options) {
   auto& s = self->state;
+  let_leavers_go(self, options);
   for (auto& [index, newcomer] : s.revival.newcomers) {
     auto& member = s.members[index];
     member.shard = newcomer.shard;
     member.reducer = newcomer.reducer;
     member.lost = false;
+    if (!member.first) member.first = member.shard;
     self->send(member.shard, promote_atom_v);
     // Not the shard itself: from it that might come after word of its death.
     self->send(options->coordinator, attach_atom_v, index, member.shard, s.revival.version,
@@ -96,38 +119,33 @@ void make_newcomers(Self self, const OptionsPtr& options, ShardCopy& copy) {
   copy.members.clear();  // its replica's
   s.revival.version = copy.store.version;
   s.revival.decisions = copy.decisions;
-  for (std::uint32_t i = 0; i < s.members.size(); ++i) {
-    if (!s.members[i].lost) continue;
-    auto& newcomer = s.revival.newcomers[i];
-    const auto count = static_cast<std::uint32_t>(s.members.size());
-    newcomer.reducer = self->spawn(reducer, ReducerOptions{i, count, options->kind, "all-reduce"});
-    newcomer.shard = self->spawn(parameter_shard,
-                                 options_for(options->members[i].options, copy, newcomer.reducer),
-                                 i == 0 ? options->sink : SnapshotSink());
+  for (const auto& [index, member] : s.members) {
+    if (!member.lost || member.leaves) continue;
+    auto& newcomer = s.revival.newcomers[index];
+    newcomer.reducer = self->spawn(reducer, ReducerOptions{options->kind, "all-reduce"});
+    newcomer.shard =
+        self->spawn(parameter_shard, options_for(member.options, copy, newcomer.reducer),
+                    index == kFirst ? options->sink : SnapshotSink());
     self->monitor(newcomer.shard);
     self->monitor(newcomer.reducer);
     ask(self, options, newcomer.shard, mirror_atom_v, copy);
   }
-  const auto ports = ports_of(s);
-  for (std::uint32_t i = 0; i < s.members.size(); ++i) {
-    const auto newcomer = s.revival.newcomers.find(i);
-    const bool is_new = newcomer != s.revival.newcomers.end();
-    ask(self, options, is_new ? newcomer->second.reducer : s.members[i].reducer, join_atom_v,
-        ports);
-  }
+  const auto reducers = reducers_of(s);
+  const std::vector<ReductionPort> ports(reducers.begin(), reducers.end());
+  for (const auto& one : reducers) ask(self, options, one, join_atom_v, ports);
 }
 
 /// All that are left have carried out the same decisions, and nothing else is decided.
 void revive(Self self, const OptionsPtr& options) {
   auto& s = self->state;
   const auto left = std::find_if(s.members.begin(), s.members.end(),
-                                 [](const Member& member) { return !member.lost; });
+                                 [](const auto& member) { return !member.second.lost; });
   if (left == s.members.end())
     return self->quit(fault(Code::data_loss,
                             "all shards of the all-reduce have died: go on from the last "
                             "checkpoint"));
   const auto attempt = s.attempt;
-  self->request(left->shard, caf::infinite, mirror_atom_v)
+  self->request(left->second.shard, caf::infinite, mirror_atom_v)
       .then(
           [=](ShardCopy& copy) {
             if (attempt == self->state.attempt) make_newcomers(self, options, copy);
@@ -135,23 +153,14 @@ void revive(Self self, const OptionsPtr& options) {
           [=](const caf::error& why) { take_refusal(self, attempt, why); });
 }
 
-/// A shard or reducer of that number has ended.
-void lose(Self self, const OptionsPtr& options, std::uint32_t index, const std::string& who,
-          const std::string& cause) {
+/// Stops the others where all of them have carried out the same decisions, and goes on with the
+/// members that there will be. Whatever was begun for that before has to be begun again.
+void regroup(Self self, const OptionsPtr& options, std::uint32_t changed) {
   auto& s = self->state;
-  auto& member = s.members[index];
   dismiss(s);
   ++s.attempt;
-  const auto why = fault(Code::unavailable, who, " ", index, " died (", cause, ")");
-  if (!std::exchange(member.lost, true)) {
-    tell(self, options,
-         text(who, " ", index, " died (", cause, "): another one gets what the others have"));
-    self->send_exit(member.shard, why);
-    self->send_exit(member.reducer, why);
-    for (const auto& replica : std::exchange(member.replicas, {})) self->send_exit(replica, why);
-  }
   ++s.halts;
-  self->request(options->coordinator, caf::infinite, cancel_atom_v, index)
+  self->request(options->coordinator, caf::infinite, cancel_atom_v, changed)
       .then(
           [self, options](caf::ok_atom) {
             if (--self->state.halts == 0) revive(self, options);
@@ -159,53 +168,90 @@ void lose(Self self, const OptionsPtr& options, std::uint32_t index, const std::
           [](const caf::error&) {});  // it has ended: so does the run
 }
 
+/// A shard or reducer of that number has ended.
+void lose(Self self, const OptionsPtr& options, std::uint32_t index, const std::string& who,
+          const std::string& cause) {
+  auto& member = self->state.members.at(index);
+  const auto why = fault(Code::unavailable, who, " ", index, " died (", cause, ")");
+  if (!std::exchange(member.lost, true)) {
+    tell(self, options,
+         text(who, " ", index, " died (", cause, "): another one gets what the others have"));
+    end(self, member, why);
+    member.replicas.clear();
+  }
+  regroup(self, options, index);
+}
+
 void down(Self self, const OptionsPtr& options, const caf::down_msg& msg) {
   auto& s = self->state;
-  for (auto& member : s.members)
+  for (auto& [index, member] : s.members)
     std::erase_if(member.replicas, [&](const auto& r) { return r.address() == msg.source; });
   // A run that stops ends everybody, in any order; so are those ended who are not needed.
   if (msg.reason == caf::exit_reason::user_shutdown) return;
   const std::string cause = to_error(msg.reason).what();
-  for (std::uint32_t i = 0; i < s.members.size(); ++i) {
-    const auto& member = s.members[i];
-    const auto newcomer = s.revival.newcomers.find(i);
+  for (const auto& [index, member] : s.members) {
+    const auto newcomer = s.revival.newcomers.find(index);
     const auto is = [&](const auto& actor) { return actor && actor.address() == msg.source; };
     const bool is_new = newcomer != s.revival.newcomers.end();
     if (is_new ? is(newcomer->second.shard) : !member.lost && is(member.shard))
-      return lose(self, options, i, "shard", cause);
+      return lose(self, options, index, "shard", cause);
     if (is_new ? is(newcomer->second.reducer) : !member.lost && is(member.reducer))
-      return lose(self, options, i, "reducer", cause);
+      return lose(self, options, index, "reducer", cause);
   }
 }
 
 void attach(Self self, const OptionsPtr& options, std::uint32_t number, const Replica& replica) {
-  auto& s = self->state;
-  if (number >= s.members.size()) return;  // it has no shard here
-  auto& member = s.members[number];
+  const auto found = self->state.members.find(number);
+  if (found == self->state.members.end()) return;  // it has no shard here
+  auto& member = found->second;
   self->monitor(replica);
   member.replicas.push_back(replica);
   // One that is lost will be told when there is another.
-  if (!member.lost && member.shard != options->members[number].shard)
+  if (!member.lost && member.shard != member.first)
     self->send(replica, redirect_atom_v, std::uint32_t{0}, member.shard);
+}
+
+caf::result<Shard> add(Self self, const OptionsPtr& options, std::uint32_t number) {
+  auto& members = self->state.members;
+  if (members.count(number) > 0)
+    return fault(Code::invalid_argument, "group keeper: there is a shard ", number);
+  auto& member = members[number];
+  member.options = members.at(kFirst).options;
+  member.options.index = number;
+  member.lost = true;  // nobody is there yet
+  auto promise = self->make_response_promise<Shard>();
+  member.asked.push_back({{}, promise});
+  regroup(self, options, number);
+  return promise;
+}
+
+void remove(Self self, const OptionsPtr& options, std::uint32_t number) {
+  const auto found = self->state.members.find(number);
+  if (number == kFirst || found == self->state.members.end()) return;
+  if (!std::exchange(found->second.leaves, true)) regroup(self, options, number);
 }
 
 }  // namespace
 
 GroupKeeperState::~GroupKeeperState() {
   dismiss(*this);
-  for (const auto& member : members) {
+  for (const auto& [index, member] : members) {
+    if (!member.shard) continue;
     caf::anon_send_exit(member.shard, caf::exit_reason::user_shutdown);
     caf::anon_send_exit(member.reducer, caf::exit_reason::user_shutdown);
   }
 }
 
-ShardKeeper::behavior_type group_keeper(Self self, GroupKeeperOptions given) {
+GroupKeeper::behavior_type group_keeper(Self self, GroupKeeperOptions given) {
   const auto options = std::make_shared<const GroupKeeperOptions>(std::move(given));
   self->set_down_handler([self, options](const caf::down_msg& msg) { down(self, options, msg); });
   for (const auto& kept : options->members) {
-    self->state.members.push_back({kept.shard, kept.options.reducer, {}, {}, false});
-    self->monitor(kept.shard);
-    self->monitor(kept.options.reducer);
+    auto& member = self->state.members[kept.options.index];
+    member.options = kept.options;
+    member.first = member.shard = kept.shard;
+    member.reducer = kept.options.reducer;
+    self->monitor(member.shard);
+    self->monitor(member.reducer);
   }
   return {
       [self, options](attach_atom, std::uint32_t number, const Replica& replica) {
@@ -214,14 +260,17 @@ ShardKeeper::behavior_type group_keeper(Self self, GroupKeeperOptions given) {
       },
       [self](redirect_atom, std::uint32_t shard,
              const caf::actor_addr& not_this) -> caf::result<Shard> {
-        if (shard >= self->state.members.size())
+        const auto found = self->state.members.find(shard);
+        if (found == self->state.members.end())
           return fault(Code::invalid_argument, "group keeper: there is no shard ", shard);
-        auto& member = self->state.members[shard];
+        auto& member = found->second;
         if (!member.lost && member.shard.address() != not_this) return member.shard;
         auto promise = self->make_response_promise<Shard>();
         member.asked.push_back({not_this, promise});
         return promise;
       },
+      [self, options](join_atom, std::uint32_t number) { return add(self, options, number); },
+      [self, options](leave_atom, std::uint32_t number) { remove(self, options, number); },
   };
 }
 

@@ -14,13 +14,20 @@
 
 namespace troupe {
 
+/// Keeps the shards of an all-reduce.
+///   (join, number) -> shard     for a replica of that number, which is new: it has what the others
+///                               have, and takes part
+///   (leave, number)             its replica has left, and nobody comes in its place
+using GroupKeeper = ShardKeeper::extend<caf::replies_to<join_atom, std::uint32_t>::with<Shard>,
+                                        caf::reacts_to<leave_atom, std::uint32_t>>;
+
 struct GroupKeeperOptions {
   struct Kept {
     Shard shard;
     /// Of the shard, which is that of the replica of the same number. Variables need no values.
     ShardOptions options;
   };
-  std::vector<Kept> members;  ///< by number; each with its reducer
+  std::vector<Kept> members;  ///< that it begins with, by number; each with its reducer
   AllReduce kind = AllReduce::ring;
   Coordinator coordinator;
   SnapshotSink sink;          ///< as the first shard has it; may be none
@@ -35,13 +42,16 @@ struct GroupKeeperState {
     caf::typed_response_promise<Shard> promise;
   };
   struct Member {
+    ShardOptions options;
+    Shard first;  ///< shard, as its replica knows it if nobody has told it of another one
     Shard shard;
     Reducer reducer;
     std::vector<Replica> replicas;  ///< of its number: the one that is here, or is about to end
     std::vector<Asked> asked;
-    bool lost = false;
+    bool lost = false;    ///< there is to be another one
+    bool leaves = false;  ///< there is not
   };
-  /// Who is to be put in the places of those that are lost.
+  /// Who is to be put in the places of those that are lost, or new.
   struct Revival {
     struct Newcomer {
       Shard shard;
@@ -53,7 +63,7 @@ struct GroupKeeperState {
     std::size_t missing = 0;      ///< answers
   };
 
-  std::vector<Member> members;
+  std::map<std::uint32_t, Member> members;  ///< by number
   std::size_t halts = 0;      ///< of which the coordinator has not said that they are done
   std::uint64_t attempt = 0;  ///< at a revival; another loss ends it
   Revival revival;
@@ -66,7 +76,11 @@ struct GroupKeeperState {
 /// its replica included. The others stop where all of them have carried out the same decisions;
 /// then a new shard gets what one of the others has, a new reducer joins the group, and all go on.
 /// Somebody else starts the replica again. Ends with data_loss when all shards have ended.
-ShardKeeper::behavior_type group_keeper(ShardKeeper::stateful_pointer<GroupKeeperState> self,
+///
+/// When a replica comes or goes the others stop in the same way, and go on in a group with one
+/// member more, or less. The first shard, which saves checkpoints and is read by others, stays
+/// without its replica, and brings nothing to a sum.
+GroupKeeper::behavior_type group_keeper(GroupKeeper::stateful_pointer<GroupKeeperState> self,
                                         GroupKeeperOptions options);
 
 }  // namespace troupe

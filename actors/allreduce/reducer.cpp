@@ -1,5 +1,6 @@
 #include "troupe/actors/allreduce/reducer.h"
 
+#include <algorithm>
 #include <caf/actor_cast.hpp>
 #include <utility>
 
@@ -12,35 +13,24 @@ ReducerState::~ReducerState() {
 }
 
 std::string ReducerState::title() const {
-  return text(options_.group, ", member ", options_.index);
-}
-
-void ReducerState::start(const ReducerOptions& options) {
-  options_ = options;
-  if (options_.index >= options_.members)
-    fail(Code::invalid_argument, title(), " is none of ", options_.members);
-  make_round();
-}
-
-void ReducerState::make_round() {
-  reduction_ = make_reduction(options_.kind, options_.index, options_.members,
-                              [this](std::uint32_t member, ReductionPart part) {
-                                self_->send(members_.at(member), edge_atom_v, std::move(part));
-                              });
+  if (members_.empty()) return options_.group;
+  return text(options_.group, ", member ", place_);
 }
 
 caf::ok_atom ReducerState::join(const std::vector<ReductionPort>& members) {
-  if (members.size() != options_.members)
-    fail(Code::invalid_argument, title(), " is one of ", options_.members, ", but there are ",
-         members.size());
-  if (!members_.empty()) {
-    end(fault(Code::unavailable, "others have taken the places of some members"));
-    failure_ = {};
-    make_round();
-  }
+  const auto own = std::find(members.begin(), members.end(), ReductionPort(Reducer(self_)));
+  if (own == members.end())
+    fail(Code::invalid_argument, title(), " is none of the ", members.size(), " that are to join");
+  end(fault(Code::unavailable, "the members are others now"));
+  failure_ = {};
   members_ = members;
-  for (std::uint32_t i = 0; i < options_.members; ++i)
-    if (i != options_.index) self_->monitor(members_[i]);
+  place_ = static_cast<std::uint32_t>(own - members.begin());
+  for (const auto& member : members_)
+    if (member != *own) self_->monitor(member);
+  reduction_ = make_reduction(options_.kind, place_, static_cast<std::uint32_t>(members_.size()),
+                              [this](std::uint32_t member, ReductionPart part) {
+                                self_->send(members_.at(member), edge_atom_v, std::move(part));
+                              });
   return caf::ok_atom_v;
 }
 

@@ -13,8 +13,6 @@
 namespace troupe {
 
 struct ReducerOptions {
-  std::uint32_t index = 0;    ///< of this member
-  std::uint32_t members = 1;  ///< of the group
   AllReduce kind = AllReduce::ring;
   std::string group = "all-reduce";  ///< for messages
 };
@@ -26,7 +24,7 @@ class ReducerState {
   explicit ReducerState(Reducer::pointer self) : self_(self) {}
   ~ReducerState();
 
-  void start(const ReducerOptions& options);
+  void start(const ReducerOptions& options) { options_ = options; }
   caf::ok_atom join(const std::vector<ReductionPort>& members);
   caf::result<Reduction> run(std::uint64_t round, Reduction& own);
   void take(ReductionPart& part);
@@ -34,13 +32,13 @@ class ReducerState {
 
  private:
   std::string title() const;
-  void make_round();
   void finish_if_done();
   void end(const caf::error& failure);
 
   Reducer::pointer self_;
   ReducerOptions options_;
   std::vector<ReductionPort> members_;
+  std::uint32_t place_ = 0;  // of this one among them
   std::unique_ptr<ReductionRound> reduction_;
   std::uint64_t round_ = 0;  // the last one that was begun
   bool under_way_ = false;
@@ -49,10 +47,10 @@ class ReducerState {
   caf::error failure_;
 };
 
-/// One member of a group. Parts of a round that it has not begun yet wait for it. A
-/// member that ends takes the group down: what the others are asked is answered with its
-/// name, until they join a group again. All members must have joined that before anyone runs a
-/// round in it.
+/// One member of a group: which one, its place among them says. Parts of a round that it has not
+/// begun yet wait for it. A member that ends takes the group down: what the others are asked is
+/// answered with its name, until they join a group again, which may have more members, or fewer.
+/// All members must have joined that before anyone runs a round in it.
 Reducer::behavior_type reducer(Reducer::stateful_pointer<ReducerState> self,
                                ReducerOptions options);
 

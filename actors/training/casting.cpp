@@ -73,8 +73,8 @@ std::vector<Reducer> spawn_reducers(Casting c) {
   std::vector<Reducer> reducers;
   std::vector<ReductionPort> ports;
   for (std::uint32_t i = 0; i < members; ++i) {
-    const ReducerOptions o{i, members, kind, "all-reduce"};
-    reducers.push_back(c.troupe.spawn(text("reducer ", i), reducer, o));
+    reducers.push_back(
+        c.troupe.spawn(text("reducer ", i), reducer, ReducerOptions{kind, "all-reduce"}));
     ports.push_back(reducers.back());
   }
   for (const auto& one : reducers)

@@ -501,7 +501,10 @@ void leave(Self self, const OptionsPtr& options, const std::string& name) {
   if (m.at == At::end) return;
   m.at = At::end;
   s.rules->remove(name);
-  if (m.leaving) tell(self, options, text(name, " has left"));
+  if (m.leaving) {
+    tell(self, options, text(name, " has left"));
+    if (options->group) self->send(options->group, leave_atom_v, m.index);
+  }
   if (live_replicas(s) == 0) conclude(self, options);
 }
 
@@ -565,7 +568,7 @@ void restart(Self self, const OptionsPtr& options, const std::string& name) {
   auto& m = found->second;
   m.due = true;
   if (m.again.empty()) return;
-  m.handle = options->spawn_replica(m.index, name);
+  m.handle = options->spawn_replica(m.index, name, m.shard);
   m.at = At::work;
   ++m.starts;
   ++s.outcome.restarts;
@@ -609,12 +612,13 @@ void take_loss(Self self, const OptionsPtr& options, const std::string& name,
   self->delayed_send(self, verdict.delay, start_atom_v, name);
 }
 
-void add_member(Self self, const std::string& name, const Replica& handle) {
-  auto& s = self->state;
+ConductorState::Member& add_member(ConductorState& s, const std::string& name, std::uint32_t index,
+                                   const Replica& handle) {
   auto& m = s.members[name];
-  m.index = s.next_index++;
+  m.index = index;
   m.handle = handle;
   s.rules->add({name});
+  return m;
 }
 
 void expect_change(const ConductorState& s, const ConductorOptions& options) {
@@ -623,14 +627,35 @@ void expect_change(const ConductorState& s, const ConductorOptions& options) {
   if (!options.fixed.empty()) fail(Code::failed_precondition, options.fixed);
 }
 
-std::string add_replica(Self self, const OptionsPtr& options) {
+std::string add_replica(Self self, const OptionsPtr& options, std::uint32_t index,
+                        const Shard& shard) {
+  expect_change(self->state, *options);
+  auto name = text("replica ", index);
   auto& s = self->state;
-  expect_change(s, *options);
-  auto name = text("replica ", s.next_index);
-  add_member(self, name, options->spawn_replica(s.next_index, name));
+  s.next_index = std::max(s.next_index, index + 1);
+  add_member(s, name, index, options->spawn_replica(index, name, shard)).shard = shard;
   tell(self, options, text(name, " joins"));
   start_replica(self, options, name);
   return name;
+}
+
+caf::result<std::string> add_replica(Self self, const OptionsPtr& options) {
+  const auto index = self->state.next_index;
+  const auto add = [=](const Shard& shard) {
+    return answer([&] { return add_replica(self, options, index, shard); });
+  };
+  if (!options->group) return add({});
+  try {
+    expect_change(self->state, *options);
+  } catch (...) {
+    return current_fault();
+  }
+  ++self->state.next_index;
+  auto promise = self->make_response_promise<std::string>();
+  self->request(options->group, options->patience, join_atom_v, index)
+      .then([=](const Shard& shard) mutable { promise.deliver(add(shard)); },
+            [=](caf::error& why) mutable { promise.deliver(why); });
+  return promise;
 }
 
 bool stays(const Member& m) { return m.at != At::end && !m.leaving; }
@@ -673,7 +698,8 @@ void start(Self self, const OptionsPtr& options) {
   auto restarts = options->restarts;
   if (!options->spawn_replica) restarts.most = 0;
   s.rules.emplace(restarts);
-  for (const auto& [name, replica] : options->replicas) add_member(self, name, replica);
+  for (const auto& [name, replica] : options->replicas)
+    add_member(s, name, s.next_index++, replica);
   for (const auto* decoders : {&options->decoders, &options->evaluation_decoders})
     for (const auto& [name, decoder] : *decoders)
       self->request(decoder, caf::infinite, start_atom_v)
@@ -736,7 +762,7 @@ LeadingConductor::behavior_type conductor(Self self, OptionsPtr options) {
       },
       [self, options](tick_atom) { tick(self, options); },
       [self, options](start_atom, const std::string& name) { restart(self, options, name); },
-      [self, options](join_atom) { return answer([&] { return add_replica(self, options); }); },
+      [self, options](join_atom) { return add_replica(self, options); },
       [self, options](leave_atom, const std::string& name) {
         return answer([&] { return remove_replica(self, options, name); });
       },

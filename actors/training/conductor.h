@@ -21,14 +21,16 @@ struct ConductorOptions {
   /// Those of the evaluation set: started with the run too, but they go on when it stops.
   std::vector<std::pair<std::string, Decoder>> evaluation_decoders;
   std::vector<std::pair<std::string, Replica>> replicas;  ///< of the numbers 0, 1, ...
-  /// Spawns the replica of that number and name: for one that was lost, and for one more.
-  /// Without it the first loss ends the run.
-  std::function<Replica(std::uint32_t, const std::string&)> spawn_replica;
+  /// Spawns the replica of that number and name: for one that was lost, and for one more. In an
+  /// all-reduce one that came later has the shard that the group has made for it. Without this
+  /// function the first loss ends the run.
+  std::function<Replica(std::uint32_t, const std::string&, const Shard&)> spawn_replica;
   RestartOptions restarts;  ///< of replicas that are lost
   std::string fixed;        ///< why replicas cannot come and go; empty when they can
   Feeder feeder;            ///< whose books count; may be none
   std::vector<Shard> shards;
   ShardKeeper keeper;       ///< says which copies have taken the place of shards; may be none
+  GroupKeeper group;        ///< the same one where replicas have a shard of their own
   Coordinator coordinator;  ///< for the summary at the end; may be none
   std::vector<std::pair<std::string, caf::actor>> watched;  ///< whose death ends the run
   std::set<std::string> vital;  ///< those of them without whom no replica can end its step
@@ -78,6 +80,7 @@ struct ConductorState {
     enum class At : std::uint8_t { work, rest, end };  ///< rest: lost, to be started again
     std::uint32_t index = 0;
     Replica handle;
+    Shard shard;  ///< its own, if that was made for it
     At at = At::work;
     bool leaving = false;
     std::uint32_t starts = 1;

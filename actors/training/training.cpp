@@ -415,6 +415,7 @@ TrainingOutcome Training::run() {
             (member.first.rfind("shard ", 0) == 0 || member.first.rfind("reducer ", 0) == 0));
   });
   c.keeper = keeper;
+  if (all_reduces(o)) c.group = caf::actor_cast<GroupKeeper>(keeper);
   std::vector<caf::actor_addr> vital{coordinator_.address(), batches.address()};
   for (const auto& shard : shards) vital.push_back(shard.address());
   for (const auto& [name, actor] : c.watched)
@@ -439,7 +440,6 @@ TrainingOutcome Training::run() {
   c.feeder = batches;
   c.restarts = o.restarts;
   c.restarts.seed ^= o.seed;
-  if (all_reduces(o)) c.fixed = "the replicas of an all-reduce cannot come and go";
   if (o.deterministic)
     c.fixed =
         "who takes part when would depend on timing: the replicas of a deterministic run "
@@ -448,10 +448,11 @@ TrainingOutcome Training::run() {
     c.fixed = "the replicas of a run that is recorded or replayed cannot come and go";
   r.listener = TrainingListener();  // the conductor must not hold itself
   c.spawn_replica = [&troupe, r, devices, shards_of, leader = listener.address(),
-                     observer = running_->observer](std::uint32_t index, const std::string& name) {
+                     observer = running_->observer](std::uint32_t index, const std::string& name,
+                                                    const Shard& own) {
     auto options = r;
     options.index = index;
-    options.shards = shards_of(index);
+    options.shards = own ? std::vector{own} : shards_of(index);
     options.device = devices.of_replica(static_cast<int>(index), *r.fragment.spec.graph);
     options.listener = caf::actor_cast<TrainingListener>(leader);
     const auto spawned = troupe.system().spawn(replica, options);

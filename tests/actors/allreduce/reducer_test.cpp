@@ -12,11 +12,12 @@ using ::testing::HasSubstr;
 class AReducer : public test::ActorTest, public ::testing::WithParamInterface<AllReduce> {
  protected:
   void gather(std::uint32_t members) {
-    std::vector<ReductionPort> ports;
-    for (std::uint32_t i = 0; i < members; ++i) {
-      group.push_back(spawn(reducer, ReducerOptions{i, members, GetParam(), "gradients"}));
-      ports.push_back(group.back());
-    }
+    for (std::uint32_t i = 0; i < members; ++i)
+      group.push_back(spawn(reducer, ReducerOptions{GetParam(), "gradients"}));
+    join();
+  }
+  void join() {
+    const std::vector<ReductionPort> ports(group.begin(), group.end());
     for (const auto& member : group) ask<caf::ok_atom>(member, join_atom_v, ports);
   }
   static Reduction number(float value) {
@@ -64,12 +65,36 @@ TEST_P(AReducer, RefusesRoundsThatDoNotGrow) {
 }
 
 TEST_P(AReducer, RefusesWorkBeforeItHasAGroup) {
-  const auto lonely = spawn(reducer, ReducerOptions{0, 2, GetParam(), "gradients"});
+  const auto lonely = spawn(reducer, ReducerOptions{GetParam(), "gradients"});
   auto early = ask<Reduction>(lonely, run_atom_v, std::uint64_t{1}, number(3));
   EXPECT_THAT(early->words(), HasSubstr("has joined no group"));
-  auto short_group =
-      ask<caf::ok_atom>(lonely, join_atom_v, std::vector<ReductionPort>{ReductionPort(lonely)});
-  EXPECT_THAT(short_group->words(), HasSubstr("one of 2, but there are 1"));
+  gather(2);
+  auto others = ask<caf::ok_atom>(lonely, join_atom_v,
+                                  std::vector<ReductionPort>(group.begin(), group.end()));
+  EXPECT_THAT(others->words(), HasSubstr("gradients is none of the 2 that are to join"));
+}
+
+TEST_P(AReducer, TakesPartInGroupsOfOtherSizes) {
+  gather(2);
+  const auto sum = [&](std::uint64_t round, const std::vector<float>& values) {
+    std::vector<std::shared_ptr<test::Answer<Reduction>>> answers;
+    for (std::size_t i = 0; i < values.size(); ++i)
+      answers.push_back(ask<Reduction>(group[i], run_atom_v, round, number(values[i])));
+    for (const auto& answer : answers)
+      EXPECT_EQ(answer->value->sums[0].item(), answers[0]->value->sums[0].item());
+    return answers[0]->value->sums[0].item();
+  };
+  EXPECT_EQ(sum(1, {1, 2}), 3);
+  group.push_back(spawn(reducer, ReducerOptions{GetParam(), "gradients"}));
+  std::swap(group[0], group[2]);  // it is the first one from now on
+  join();
+  EXPECT_EQ(sum(2, {1, 2, 4}), 7);
+  group.erase(group.begin() + 1);
+  join();
+  EXPECT_EQ(sum(3, {1, 4}), 5);
+  group.pop_back();
+  join();
+  EXPECT_EQ(sum(4, {8}), 8);
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, AReducer, ::testing::Values(AllReduce::ring, AllReduce::tree),

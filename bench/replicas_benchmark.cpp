@@ -6,7 +6,10 @@
 // Overhead: two replicas of one synchronous run, against two runs of one replica each that
 // go on side by side in the same process and know nothing of one another. Both compute,
 // push and pull the same; the two runs even make an update each where the one makes one.
-// Scaling: examples a second of two replicas with a batch each, against one replica.
+// Limit: what remains of that when agreeing takes no time. From the times of the steps of the two
+// runs: whoever is ready first in a step waits for the other one.
+// Scaling: examples a second of two replicas with a batch each, against one replica. All-reduce:
+// overhead of the same two replicas with a shard each and a ring.
 //
 // A device computes with one thread for each replica; shards share two for large updates, as in
 // a run with two threads for its actors. Batches are in memory. Settings take
@@ -14,6 +17,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <caf/all.hpp>
+#include <cmath>
 #include <cstdio>
 #include <functional>
 #include <string>
@@ -23,6 +27,7 @@
 #include "median.h"
 #include "replica_company.h"
 #include "troupe/actors/aggregation/coordinator.h"
+#include "troupe/actors/allreduce/reducer.h"
 #include "troupe/actors/parameters/parameter_shard.h"
 #include "troupe/actors/topology/troupe.h"
 #include "troupe/actors/training/fragments.h"
@@ -96,53 +101,109 @@ double time_to_end(Troupe& troupe, const std::vector<Replica>& replicas) {
   return std::chrono::duration<double>(Clock::now() - begun).count();
 }
 
-/// Seconds that so many runs side by side take, of so many replicas each.
-double seconds(const Network& network, std::uint32_t runs, std::uint32_t replicas) {
+using Times = std::vector<Clock::time_point>;
+
+TrainingListener::behavior_type clock_listener(TrainingListener::pointer,
+                                               const std::shared_ptr<Times>& times) {
+  return {[times](report_atom, const StepReport&) { times->push_back(Clock::now()); },
+          [](report_atom, const SavedCheckpoint&) {}, [](report_atom, const TrainingEvent&) {}};
+}
+
+/// A shard for each replica of a ring, or one for all.
+std::vector<Shard> spawn_shards(Troupe& troupe, ShardOptions s, std::uint32_t ring,
+                                const std::vector<StreamedPart>& parts) {
+  std::vector<Reducer> reducers;
+  for (std::uint32_t i = 0; i < ring; ++i)
+    reducers.push_back(troupe.spawn("reducer", reducer, ReducerOptions{AllReduce::ring, "ring"}));
+  const std::vector<ReductionPort> ports(reducers.begin(), reducers.end());
+  for (const auto& one : reducers)
+    troupe.ask<caf::ok_atom>(one, std::chrono::seconds(10), join_atom_v, ports);
+  if (ring > 0)
+    for (const auto& part : parts) s.parts.push_back({part.variable, part.kind});
+  std::vector<Shard> shards;
+  for (s.index = 0; s.index < std::max(ring, 1U); ++s.index) {
+    if (ring > 0) s.reducer = reducers[s.index];
+    shards.push_back(troupe.spawn("shard", parameter_shard, s, SnapshotSink()));
+  }
+  return shards;
+}
+
+struct Measured {
+  double seconds = 0;
+  double waiting = 0;  ///< seconds of those, if all runs began each step at the same time
+};
+
+/// Of two runs, what the faster one in a step would wait for the slower one.
+double waiting(const std::vector<std::shared_ptr<Times>>& runs) {
+  if (runs.size() != 2) return 0;
+  double all = 0;
+  for (std::size_t i = 1; i < std::min(runs[0]->size(), runs[1]->size()); ++i) {
+    const auto step = [i](const Times& times) {
+      return std::chrono::duration<double>(times[i] - times[i - 1]).count();
+    };
+    all += std::abs(step(*runs[0]) - step(*runs[1])) / 2;
+  }
+  return all;
+}
+
+/// So many runs side by side, of so many replicas each.
+Measured measure(const Network& network, std::uint32_t runs, std::uint32_t replicas,
+                 bool ring = false) {
   Troupe troupe(ThreadBudget{2, 1});
   CpuDeviceOptions device_options;
   device_options.intra_op = 1;
   device_options.inter_op = static_cast<int>(runs * replicas);
   const auto device = troupe.spawn("device", cpu_device, device_options);
   std::vector<Replica> all;
+  std::vector<std::shared_ptr<Times>> times;
   for (std::uint32_t run = 0; run < runs; ++run) {
     const auto model = network.model();
     CoordinatorOptions c;
     c.replicas = replicas;
     c.max_steps = network.steps;
-    c.listener = troupe.spawn("listener", nobody);
+    c.all_reduce = ring;
+    c.shards = ring ? replicas : 1;
+    times.push_back(std::make_shared<Times>());
+    times.back()->reserve(network.steps * replicas + 1);
+    c.listener = troupe.spawn("listener", clock_listener, times.back());
     const auto rounds = troupe.spawn("coordinator", coordinator, c);
     ShardOptions s;
     for (const auto& variable : model.graph->variables())
       s.variables.push_back({variable.name(), initial_value(variable, 1), variable.trainable()});
     s.optimizer = optim::sgd();
     s.schedule = 1e-4;
-    s.threads = shard_threads({s.variables}, {2, 1});
+    s.threads = shard_threads(std::vector(c.shards, s.variables), {2, 1});
     s.coordinator = rounds;
     ReplicaOptions r;
     r.fragment = training_fragment(model, false);
     r.device = device;
-    r.shards = {troupe.spawn("shard", parameter_shard, s, SnapshotSink())};
+    const auto shards = spawn_shards(troupe, s, ring ? replicas : 0, r.fragment.parts);
     r.listener = c.listener;
     r.optimizer = s.optimizer;
     r.learning_rate = s.schedule;
     for (std::uint32_t i = 0; i < replicas; ++i) {
       r.index = i;
+      r.shards = {shards[ring ? i : 0]};
       r.batches = troupe.spawn("batches", same_batch, network.batch());
       all.push_back(troupe.spawn("replica", replica, r));
     }
   }
   const auto time = time_to_end(troupe, all);
   troupe.stop(std::chrono::seconds(10));
-  return time;
+  return {time, waiting(times)};
 }
 
 void tell(const Network& network, int turns) {
-  std::vector<double> apart, together, overhead, scaling, extra;
+  std::vector<double> apart, together, overhead, limit, scaling, extra, ring;
   for (int turn = 0; turn < turns; ++turn) {
     const auto steps = static_cast<double>(network.steps);
-    const auto one = 1e6 * seconds(network, 1, 1) / steps;
-    const auto two_apart = 1e6 * seconds(network, 2, 1) / steps;
-    const auto two_together = 1e6 * seconds(network, 1, 2) / steps;
+    const auto one = 1e6 * measure(network, 1, 1).seconds / steps;
+    const auto both = measure(network, 2, 1);
+    const auto two_apart = 1e6 * both.seconds / steps;
+    const auto two_together = 1e6 * measure(network, 1, 2).seconds / steps;
+    const auto reduced = 1e6 * measure(network, 1, 2, true).seconds / steps;
+    limit.push_back(100 * both.waiting / both.seconds);
+    ring.push_back(100 * (reduced / two_apart - 1));
     apart.push_back(two_apart);
     together.push_back(two_together);
     overhead.push_back(100 * (two_together / two_apart - 1));
@@ -150,9 +211,9 @@ void tell(const Network& network, int turns) {
     scaling.push_back(2 * one / two_together);
   }
   const auto [least, most] = std::minmax_element(scaling.begin(), scaling.end());
-  std::printf("%-8s %11.1f %11.1f %9.1f %9.1f %9.2f  [%.2f %.2f]\n", network.name.c_str(),
-              median(apart), median(together), median(extra), median(overhead), median(scaling),
-              *least, *most);
+  std::printf("%-8s %11.1f %11.1f %9.1f %8.1f %9.1f %8.1f %9.2f  [%.2f %.2f]\n",
+              network.name.c_str(), median(apart), median(together), median(extra),
+              median(overhead), median(limit), median(ring), median(scaling), *least, *most);
   std::fflush(stdout);
 }
 
@@ -179,8 +240,8 @@ int main(int argc, char** argv) {
   app.add_option("--rows", rows, "Examples in the batch of a replica");
   app.add_option("--turns", turns, "Of which the median is told")->check(CLI::PositiveNumber);
   CLI11_PARSE(app, argc, argv);
-  std::printf("%-8s %11s %11s %9s %9s %9s\n", "network", "apart, us", "sync, us", "more, us",
-              "more, %", "scaling");
+  std::printf("%-8s %11s %11s %9s %8s %9s %8s %9s\n", "network", "apart, us", "sync, us",
+              "more, us", "more, %", "limit, %", "ring, %", "scaling");
   for (auto network : troupe::networks(rows)) {
     if (!chosen.empty() && std::find(chosen.begin(), chosen.end(), network.name) == chosen.end())
       continue;

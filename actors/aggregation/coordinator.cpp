@@ -569,6 +569,7 @@ void part_with(Self self, std::uint32_t replica, const caf::actor_addr& who, boo
     s.replicas.erase(found);
     for (auto& group : s.groups)
       is_lost ? group.rounds->lose(replica) : group.rounds->leave(replica);
+    if (is_lost) s.lost[replica] = who;
     left.sets = undecided(s, replica);
     forget_arriving(s, replica);
   }
@@ -577,13 +578,18 @@ void part_with(Self self, std::uint32_t replica, const caf::actor_addr& who, boo
 
 void leave(Self self, const CoordinatorOptions& options, std::uint32_t replica,
            const caf::actor_addr& who) {
-  const auto found = self->state.replicas.find(replica);
-  if (found == self->state.replicas.end() || found->second.address() != who) {
+  auto& s = self->state;
+  const auto found = s.replicas.find(replica);
+  if (found == s.replicas.end() || found->second.address() != who) {
     part_with(self, replica, who, false);
+    // It was done before it died, which its shard could not pass on: nobody comes in its place.
+    const auto lost = s.lost.find(replica);
+    if (lost != s.lost.end() && lost->second == who)
+      for (auto& group : s.groups) group.rounds->leave(replica);
     return decide(self, options);
   }
   // Every shard tells; the first one counts.
-  if (!self->state.leaving.insert(who).second) return;
+  if (!s.leaving.insert(who).second) return;
   happen(self, options, {RecordedEvent::Kind::left, replica, 0},
          [self, replica, who] { part_with(self, replica, who, false); });
 }
@@ -612,6 +618,7 @@ void take_in(Self self, const CoordinatorOptions& options, std::uint32_t replica
   happen(self, options, {RecordedEvent::Kind::joined, replica, 0}, [self, replica, handle] {
     auto& s = self->state;
     s.replicas[replica] = handle;
+    s.lost.erase(replica);
     for (auto& group : s.groups) group.rounds->join(replica);
     if (s.batches) self->send(s.batches, join_atom_v, replica);
   });

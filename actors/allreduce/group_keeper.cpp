@@ -200,7 +200,7 @@ void down(Self self, const OptionsPtr& options, const caf::down_msg& msg) {
   }
 }
 
-void attach(Self self, const OptionsPtr& options, std::uint32_t number, const Replica& replica) {
+void attach(Self self, std::uint32_t number, const Replica& replica) {
   const auto found = self->state.members.find(number);
   if (found == self->state.members.end()) return;  // it has no shard here
   auto& member = found->second;
@@ -254,8 +254,8 @@ GroupKeeper::behavior_type group_keeper(Self self, GroupKeeperOptions given) {
     self->monitor(member.reducer);
   }
   return {
-      [self, options](attach_atom, std::uint32_t number, const Replica& replica) {
-        attach(self, options, number, replica);
+      [self](attach_atom, std::uint32_t number, const Replica& replica) {
+        attach(self, number, replica);
         return caf::ok_atom_v;
       },
       [self](redirect_atom, std::uint32_t shard,

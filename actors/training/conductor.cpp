@@ -641,11 +641,8 @@ std::string add_replica(Self self, const OptionsPtr& options, std::uint32_t inde
 
 caf::result<std::string> add_replica(Self self, const OptionsPtr& options) {
   const auto index = self->state.next_index;
-  const auto add = [=](const Shard& shard) {
-    return answer([&] { return add_replica(self, options, index, shard); });
-  };
-  if (!options->group) return add({});
   try {
+    if (!options->group) return add_replica(self, options, index, {});
     expect_change(self->state, *options);
   } catch (...) {
     return current_fault();
@@ -653,8 +650,15 @@ caf::result<std::string> add_replica(Self self, const OptionsPtr& options) {
   ++self->state.next_index;
   auto promise = self->make_response_promise<std::string>();
   self->request(options->group, options->patience, join_atom_v, index)
-      .then([=](const Shard& shard) mutable { promise.deliver(add(shard)); },
-            [=](caf::error& why) mutable { promise.deliver(why); });
+      .then(
+          [=](const Shard& shard) mutable {
+            try {
+              promise.deliver(add_replica(self, options, index, shard));
+            } catch (...) {
+              promise.deliver(current_fault());
+            }
+          },
+          [=](caf::error& why) mutable { promise.deliver(why); });
   return promise;
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "troupe/actors/allreduce/group_keeper.h"
 #include "troupe/actors/supervision/supervision.h"
 #include "troupe/actors/training/best_evaluation.h"
 #include "troupe/actors/training/progress.h"

@@ -459,6 +459,9 @@ TrainingOutcome Training::run() {
     troupe.replace(name, caf::actor_cast<caf::actor>(spawned));
     troupe.tell(observer, assign_atom_v, name, caf::actor_cast<caf::actor>(spawned),
                 std::string("replica 0"));
+    if (own)
+      troupe.tell(observer, assign_atom_v, text("shard ", index), caf::actor_cast<caf::actor>(own),
+                  std::string("shard 0"));
     return spawned;
   };
   troupe.tell(running_->observer, start_atom_v);

@@ -459,6 +459,28 @@ TEST_F(AGoingRun, TakesReplicasInAndLetsThemGo) {
   EXPECT_EQ(outcome.aggregation.replicas.size(), 3u);
 }
 
+TEST_F(AGoingRun, HasAShardForEachReplicaOfAnAllReduceThatComes) {
+  auto o = counting_options("sync", 1);
+  o.aggregation.all_reduce = "ring";
+  start(o);
+  EXPECT_THAT(training->set_replicas(3), ::testing::ElementsAre("replica 1", "replica 2"));
+  const auto shards = [&] {
+    std::string names;
+    for (const auto& node : training->explain().topology.nodes)
+      if (node.role == Role::shard) names += node.name + ' ';
+    return names;
+  };
+  EXPECT_EQ(shards(), "shard 0 shard 1 shard 2 ");
+  EXPECT_EQ(training->remove_replica("replica 0"), "replica 0");
+  EXPECT_TRUE(listener.hears("replica 0 has left"));
+  EXPECT_EQ(training->remove_replica("replica 1"), "replica 1");
+  EXPECT_TRUE(listener.hears("replica 1 has left"));
+  EXPECT_EQ(training->add_replica(), "replica 3");
+  finish();
+  EXPECT_EQ(outcome.ending, Ending::stopped) << outcome.message;
+  EXPECT_EQ(outcome.aggregation.replicas.size(), 4u);
+}
+
 TEST_F(AGoingRun, KeepsItsReplicasAndItsPolicyWhenItIsRecorded) {
   auto o = counting_options("async", 2);
   o.aggregation.record = path("recorded");
@@ -471,35 +493,56 @@ TEST_F(AGoingRun, KeepsItsReplicasAndItsPolicyWhenItIsRecorded) {
   EXPECT_EQ(outcome.ending, Ending::stopped) << outcome.message;
 }
 
-class ComingAndGoing : public EveryRecord {};
+class ComingAndGoing : public EveryRecord {
+ protected:
+  /// Replicas come and go, and others are killed.
+  static TrainingOutcome run_with_changes(Training& training) {
+    std::atomic<bool> done{false};
+    std::thread changes([&] {
+      std::mt19937 random(3);
+      for (int made = 0; made < 60 && !done.load();) try {
+          training.set_replicas(static_cast<int>(1 + random() % 4));
+          ++made;
+        } catch (const Error&) {
+          std::this_thread::yield();  // the run has not begun, or is over
+        }
+    });
+    const auto outcome = run_with_killer(training, 5, 40);
+    done.store(true);
+    changes.join();
+    EXPECT_NE(outcome.ending, Ending::failed) << outcome.message;
+    EXPECT_EQ(outcome.examples, kEpochs * kRecords);
+    EXPECT_EQ(outcome.records_left, 0);
+    EXPECT_TRUE(training.stop(60s).empty());
+    return outcome;
+  }
+
+  static constexpr int kEpochs = 30;
+};
 
 TEST_P(ComingAndGoing, LosesNoRecordAndCountsNoneTwice) {
   const auto o = counting_options(GetParam(), 2);
-  constexpr int kEpochs = 30;
   Training training(counting_model, records(kEpochs, 5), o);
-  std::atomic<bool> done{false};
-  std::thread changes([&] {
-    std::mt19937 random(3);
-    for (int made = 0; made < 60 && !done.load();) try {
-        training.set_replicas(static_cast<int>(1 + random() % 4));
-        ++made;
-      } catch (const Error&) {
-        std::this_thread::yield();  // the run has not begun, or is over
-      }
-  });
-  const auto outcome = run_with_killer(training, 5, 40);
-  done.store(true);
-  changes.join();
-  ASSERT_NE(outcome.ending, Ending::failed) << outcome.message;
-  EXPECT_EQ(outcome.examples, kEpochs * kRecords);
-  EXPECT_EQ(outcome.records_left, 0);
+  run_with_changes(training);
   EXPECT_THAT(counts(o), Each(static_cast<double>(kEpochs)));
-  EXPECT_TRUE(training.stop(60s).empty());
 }
 
 INSTANTIATE_TEST_SUITE_P(WithPolicy, ComingAndGoing,
                          ::testing::Values("adding_sync", "adding_backups", "adding_async",
                                            "adding_ssp"),
+                         [](const auto& info) { return std::string(info.param); });
+
+class ComingToAnAllReduceAndGoing : public ComingAndGoing {};
+
+TEST_P(ComingToAnAllReduceAndGoing, LosesNoRecord) {
+  auto o = counting_options("sync", 2);
+  o.aggregation.all_reduce = GetParam();
+  Training training(counting_model, records(kEpochs, 5), o);
+  const auto outcome = run_with_changes(training);
+  EXPECT_GT(outcome.aggregation.replicas.size(), 2u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, ComingToAnAllReduceAndGoing, ::testing::Values("ring", "tree"),
                          [](const auto& info) { return std::string(info.param); });
 
 TEST_F(ATrainingRun, RefusesReplicasThatComeAndGoWhereTheyCannot) {

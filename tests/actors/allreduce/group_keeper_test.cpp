@@ -23,7 +23,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 constexpr std::uint32_t kMembers = 3;
-constexpr std::uint64_t kBatches = 4;  // of one row for each replica
+constexpr std::uint64_t kBatches = 4;  // of one row for each of them
 
 /// Gradients that depend on all variables: an update that is lost, made twice or made of other
 /// sets gives other values.
@@ -36,12 +36,12 @@ test::FakeRun gradients(const TensorList& feeds) {
           {}};
 }
 
-Queue::behavior_type numbers_queue(Queue::pointer) {
+Queue::behavior_type numbers_queue(Queue::pointer, std::uint64_t batches) {
   const auto given = std::make_shared<std::uint64_t>(0);
   return {
       [](enqueue_atom, const ElementBlock&, const EnqueueOptions&) { return caf::ok_atom_v; },
       [=](dequeue_atom, const DequeueRequest& request) -> caf::result<Batch> {
-        if (*given == kBatches) return fault(Code::out_of_range, "end of data");
+        if (*given == batches) return fault(Code::out_of_range, "end of data");
         auto values = Tensor::uninitialized(DType::float32, {request.count});
         for (std::int64_t i = 0; i < request.count; ++i)
           values.write<float>()[i] = 0.1f * static_cast<float>(*given * kMembers + i + 1);
@@ -59,8 +59,12 @@ Queue::behavior_type numbers_queue(Queue::pointer) {
 struct Starter {
   std::function<Replica(std::uint32_t)> make;
   Coordinator coordinator;
-  Feeder feeder;
-  ShardKeeper keeper;
+  SavingFeeder feeder;
+  GroupKeeper keeper;
+  std::map<std::uint32_t, Shard> shards;  ///< by number of the replica whose own it is
+  std::uint32_t next = 0;                 ///< number
+  std::set<std::uint32_t> leaving;
+  std::uint32_t started = 0;
   std::uint32_t done = 0;
   std::uint32_t restarts = 0;
   std::string failure;
@@ -77,6 +81,7 @@ void start_one(caf::event_based_actor* self, const std::shared_ptr<Starter>& s, 
             ++s->done;
             s->here.erase(i);
             self->send(s->coordinator, leave_atom_v, std::uint32_t{0}, i, replica.address());
+            if (s->leaving.count(i) > 0) self->send(s->keeper, leave_atom_v, i);
           },
           [=](const caf::error& error) {
             if (error.category() == caf::atom("troupe")) s->failure = render(error);
@@ -96,8 +101,25 @@ caf::behavior starter(caf::event_based_actor* self, std::shared_ptr<Starter> s) 
           .then([self, s, i = i](const LedgerStatus&) { start_one(self, s, i); });
     }
   });
-  for (std::uint32_t i = 0; i < kMembers; ++i) start_one(self, s, i);
-  return {[](const std::string&) {}};
+  const auto start_next = [=](std::uint32_t i) {
+    ++s->started;
+    start_one(self, s, i);
+  };
+  for (; s->next < kMembers; ++s->next) start_next(s->next);
+  return {[=](join_atom) {
+            const auto i = s->next++;
+            self->request(s->keeper, caf::infinite, join_atom_v, i).then([=](const Shard& own) {
+              s->shards[i] = own;
+              if (!s->here.empty()) start_next(i);
+            });
+          },
+          [=](leave_atom, std::uint32_t i) {
+            const auto stays = [&](const auto& one) { return s->leaving.count(one.first) == 0; };
+            if (std::count_if(s->here.begin(), s->here.end(), stays) < 2 || s->here.count(i) == 0)
+              return;
+            s->leaving.insert(i);
+            self->send(s->feeder, detach_atom_v, i);
+          }};
 }
 
 enum class Victim { shard, reducer, replica, all };
@@ -110,15 +132,18 @@ std::string name_of(Victim victim) {
 /// A training run that moves when it is told, one message after the other.
 class SteppedGroup : public test::ActorTest {
  public:
-  explicit SteppedGroup(AllReduce kind, double clip_norm = 0) {
+  /// Those of a run that is not deterministic may come and go.
+  explicit SteppedGroup(AllReduce kind, double clip_norm = 0, std::uint64_t batches = kBatches,
+                        bool deterministic = true) {
     CoordinatorOptions c;
     c.aggregation.clip_norm = clip_norm;
     c.shards = c.replicas = kMembers;
-    c.deterministic = c.all_reduce = c.replaces_lost = true;
+    c.all_reduce = c.replaces_lost = true;
+    c.deterministic = deterministic;
     c.listener = spawn(test::report_keeper, reports);
     coordinator_ = spawn(coordinator, c);
     FeederOptions f;
-    f.queue = spawn(numbers_queue);
+    f.queue = spawn(numbers_queue, batches);
     f.batch = f.replicas = kMembers;
     f.split = true;
     feeder_ = spawn(feeder, f);
@@ -136,7 +161,7 @@ class SteppedGroup : public test::ActorTest {
       o.optimizer = optim::momentum(0.9);
       o.schedule = 0.01;
       o.coordinator = coordinator_;
-      o.reducer = spawn(reducer, ReducerOptions{i, kMembers, kind, "all-reduce"});
+      o.reducer = spawn(reducer, ReducerOptions{kind, "all-reduce"});
       o.parts = {{"a", PartKind::gradient}, {"b", PartKind::gradient}};
       ports.push_back(o.reducer);
       k.members.push_back({spawn(parameter_shard, o, SnapshotSink()), o});
@@ -158,12 +183,11 @@ class SteppedGroup : public test::ActorTest {
     replicas->coordinator = coordinator_;
     replicas->feeder = feeder_;
     replicas->keeper = keeper_;
-    std::vector<Shard> first;
-    for (const auto& member : k.members) first.push_back(member.shard);
-    replicas->make = [this, r, first](std::uint32_t i) {
+    for (const auto& member : k.members) replicas->shards[member.options.index] = member.shard;
+    replicas->make = [this, r](std::uint32_t i) {
       auto options = r;
       options.index = i;
-      options.shards = {first[i]};
+      options.shards = {replicas->shards.at(i)};
       made_.push_back(system.spawn(replica, options));
       return made_.back();
     };
@@ -173,7 +197,8 @@ class SteppedGroup : public test::ActorTest {
     // They hold one another.
     replicas->here.clear();
     replicas->make = {};
-    replicas->keeper = ShardKeeper();
+    replicas->keeper = GroupKeeper();
+    replicas->shards.clear();
     for (const auto& one : made_) caf::anon_send_exit(one, caf::exit_reason::kill);
     for (const auto& one :
          {caf::actor_cast<caf::actor>(keeper_), starter_, caf::actor_cast<caf::actor>(feeder_)})
@@ -198,10 +223,15 @@ class SteppedGroup : public test::ActorTest {
     } while (scheduler().has_pending_timeout() && scheduler().trigger_timeout());
   }
 
-  GroupKeeperState::Member& member(std::uint32_t i) { return keeper().members[i]; }
+  GroupKeeperState::Member& member(std::uint32_t i) { return keeper().members.at(i); }
+  std::vector<std::uint32_t> members() {
+    std::vector<std::uint32_t> numbers;
+    for (const auto& [i, member] : keeper().members) numbers.push_back(i);
+    return numbers;
+  }
   /// Its shard and its reducer take part.
   bool is_well(std::uint32_t i) {
-    return !member(i).lost && killed_.count(member(i).shard.address()) == 0 &&
+    return !member(i).lost && !member(i).leaves && killed_.count(member(i).shard.address()) == 0 &&
            killed_.count(caf::actor_cast<caf::actor_addr>(member(i).reducer)) == 0;
   }
   void kill_now(Victim victim, std::uint32_t i) {
@@ -215,6 +245,8 @@ class SteppedGroup : public test::ActorTest {
     if (victim == Victim::reducer || victim == Victim::all) kill(member(i).reducer);
     if (victim == Victim::shard || victim == Victim::all) kill(member(i).shard);
   }
+  void add_now() { caf::anon_send(starter_, join_atom_v); }
+  void remove_now(std::uint32_t i) { caf::anon_send(starter_, leave_atom_v, i); }
   TensorList weights(std::uint32_t i) {
     TensorList all;
     const auto snapshot = ask<ShardSnapshot>(member(i).shard, snapshot_atom_v);
@@ -230,12 +262,12 @@ class SteppedGroup : public test::ActorTest {
  private:
   GroupKeeperState& keeper() {
     auto* actor = caf::actor_cast<caf::abstract_actor*>(keeper_);
-    return dynamic_cast<ShardKeeper::stateful_pointer<GroupKeeperState>>(actor)->state;
+    return dynamic_cast<GroupKeeper::stateful_pointer<GroupKeeperState>>(actor)->state;
   }
 
   SavingCoordinator coordinator_;
   SavingFeeder feeder_;
-  ShardKeeper keeper_;
+  GroupKeeper keeper_;
   caf::actor starter_;
   std::vector<Replica> made_;
   std::set<caf::actor_addr> killed_;
@@ -308,6 +340,59 @@ TEST_P(AGroupKeeper, LetsARunEndWithTheSameBitsInWhateverOrderMessagesCome) {
     expect_as_undisturbed(run, wanted, text("seed ", seed, ":", history));
   }
   EXPECT_GT(deaths, 600U);
+}
+
+TEST_P(AGroupKeeper, HasTheSameInAllShardsAndEachRecordOnceWhoeverComesAndGoes) {
+  constexpr std::uint64_t kMore = 12;
+  std::uint32_t came = 0;
+  std::uint32_t gone = 0;
+  for (std::uint64_t seed = 0; seed < 200 && !HasFailure(); ++seed) {
+    SteppedGroup run(GetParam().first, GetParam().second, kMore, false);
+    RandomStream random(seed);
+    std::string history;
+    for (auto wait = random.below(80); run.step(random);) {
+      if (wait > 0) {
+        --wait;
+        continue;
+      }
+      const auto members = run.members();
+      const auto i = members[random.below(members.size())];
+      const auto is_well = [&](auto k) { return k != i && run.is_well(k); };
+      const auto what = random.below(8);
+      if (what < 3) {
+        if (members.size() > 5) continue;
+        run.add_now();
+        history += " add";
+      } else if (what < 6) {
+        run.remove_now(i);
+        history += text(" remove", i);
+      } else {
+        if (!run.is_well(i) || std::none_of(members.begin(), members.end(), is_well)) continue;
+        const auto victim = kVictims[random.below(kVictims.size())];
+        run.kill_now(victim, i);
+        history += text(' ', name_of(victim), i);
+      }
+      wait = 20 + random.below(120);
+    }
+    run.finish(random);
+    const auto when = text("seed ", seed, ":", history);
+    EXPECT_EQ(run.replicas->failure, "") << when;
+    EXPECT_EQ(run.replicas->done, run.replicas->started) << when;
+    EXPECT_EQ(run.trained(), static_cast<std::int64_t>(kMore * kMembers)) << when;
+    const auto wanted = run.weights(0);
+    for (const auto i : run.members()) {
+      const auto weights = run.weights(i);
+      ASSERT_EQ(weights.size(), wanted.size()) << when;
+      for (std::size_t k = 0; k < wanted.size(); ++k)
+        EXPECT_TRUE(same_bits(weights[k], wanted[k])) << when << ", shard " << i;
+    }
+    for (const auto i : run.replicas->leaving)
+      EXPECT_TRUE(i == 0 || !::testing::Matches(::testing::Contains(i))(run.members())) << when;
+    came += run.replicas->started - kMembers;
+    gone += static_cast<std::uint32_t>(run.replicas->leaving.size());
+  }
+  EXPECT_GT(came, 200U);
+  EXPECT_GT(gone, 200U);
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, AGroupKeeper,

@@ -112,7 +112,7 @@ struct CoordinatorState {
   std::set<caf::actor_addr> gone;                    ///< those of them that have died
   bool replaces_lost = false;
   std::map<std::uint32_t, caf::actor_addr> lost;  ///< whose places are to be taken, by number
-  std::set<caf::actor_addr> leaving;  ///< whose shards have begun to tell so
+  std::set<caf::actor_addr> leaving;              ///< whose shards have begun to tell so
   std::map<std::pair<std::uint32_t, std::uint64_t>, Arriving> arriving;  ///< by replica and step
   std::map<std::uint32_t, std::uint64_t> whole;  ///< the last step of which all shards had the set
   std::map<std::pair<std::uint32_t, std::uint64_t>, Settling> settling;  ///< by replica and batch

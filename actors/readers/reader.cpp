@@ -51,6 +51,9 @@ void read_one(ReaderState& r, BlockLimits limits) {
       r.end = end_of_data(r);
       return;
     }
+    // It came to share behind its last piece, with this tick on its way: what is behind that is
+    // for the dealer to deal out.
+    if (r.again.empty() && r.dealer) return;
     begin_piece(r);
     limits.within_piece = r.rest == kRestOfPiece;
     if (r.rest > 0) limits.records = std::min<std::uint64_t>(limits.records, r.rest);
@@ -174,6 +177,7 @@ std::string position_behind(const ReaderState& r) {
 
 ReadingState cut(ReaderState& r, const BlockReceipts& receipts) {
   r.log.end_cut();
+  if (code_of(r.end) == Code::cancelled) throw to_error(r.end);  // what was ready is gone
   ReadingState state{r.log.missing(receipts), {}};
   if (!r.source && code_of(r.end) == Code::out_of_range) return state;  // it has left
   const auto left = pieces_left(r);

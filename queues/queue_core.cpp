@@ -47,7 +47,8 @@ void QueueCore::check_padding(const std::vector<QueueComponent>& components) con
 void QueueCore::enqueue(ElementBlock block, const EnqueueOptions& options, caf::actor_addr client,
                         Done done) {
   if (block.elements.empty()) {
-    if (!closing_) note_receipt(block);
+    // Whoever is told that it is in will not say again how many records were left out of it.
+    if (!closing_ || block.reader != kNoReader) note_receipt(block);
     return done({});
   }
   if (closing_) return done(closed_fault());

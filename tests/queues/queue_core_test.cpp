@@ -124,6 +124,18 @@ TEST(QueueCoreSpec, LearnsNothingFromABlockThatItRefuses) {
   EXPECT_EQ(queue.enqueue({1})->code(), Code::ok);
 }
 
+TEST(QueueCoreSpec, RemembersABlockOfBadRecordsAlsoAfterTheClose) {
+  auto options = holding(3);
+  options.readers = 1;
+  test::QueueDriver queue(options);
+  queue.close(true, {Code::cancelled, "it stops"});
+  EXPECT_EQ(queue.enqueue_block({0, {}, 0, 2})->code(), Code::ok);
+  EXPECT_EQ(queue.enqueue_block({1, {}, kNoReader, 1})->code(), Code::ok) << "cut off by a failure";
+  const auto receipts = queue.core.snapshot().receipts.at(0);
+  EXPECT_TRUE(receipts.has(0));
+  EXPECT_EQ(receipts.left_out, 2u);
+}
+
 TEST(QueueCoreSpec, GivesElementsOfOpenShapeOneAtATimeOnly) {
   auto options = holding(3);
   options.components = {{"text", {DType::int64, {Shape::kUnknown}}}};

@@ -100,7 +100,8 @@ TEST_F(SharingReaderTest, HandsBackItsPiecesWhenItLeaves) {
 }
 
 TEST_F(SharingReaderTest, CannotBeGoneOnFromOnceItWasStopped) {
-  restore({pieces.again, place(80)});
+  source->after(1, [this] { begin_to_share(); });
+  restore(pieces);
   EXPECT_TRUE(ask<caf::ok_atom>(reader, cut_atom_v)->value);
   EXPECT_TRUE(ask<caf::ok_atom>(reader, stop_atom_v)->value);
   EXPECT_EQ(ask<ReadingState>(reader, cut_atom_v, BlockReceipts{})->words(),

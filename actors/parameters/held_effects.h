@@ -29,8 +29,6 @@ class HeldEffects {
   std::uint64_t last() const { return logged_; }
   void acknowledge(const ShardMirror& mirror, std::uint64_t number);
 
-  /// There are no copies, and nothing waits: what there is to say can be said at once.
-  bool free() const { return acknowledged_.empty() && held_.empty(); }
   /// Runs it as soon as all copies have all entries so far; at once when they have.
   void add(Effect effect);
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "troupe/actors/parameters/held_effects.h"
@@ -36,6 +37,8 @@ struct ShardOptions {
   /// sum. A sum that a member of the group is missing for is given up when the coordinator says so.
   Reducer reducer = {};
   std::vector<ReducedPart> parts = {};  ///< what a replica pushes; the same at all shards
+
+  IntraOp& intra_op() const { return threads ? *threads : serial(); }
 };
 
 struct ShardState {
@@ -86,7 +89,14 @@ struct ShardState {
   StalenessCounts staleness;
   double learning_rate = 0;
   std::chrono::nanoseconds busy{0};
+
+  /// Tells somebody something once all copies have what it follows from; a copy says nothing.
+  void say(HeldEffects::Effect what) {
+    if (primary) effects.add(std::move(what));
+  }
 };
+
+using ShardSelf = Shard::stateful_pointer<ShardState>;
 
 /// Owns some variables of a model: answers pulls with shared snapshots, collects what
 /// replicas push, and updates when the coordinator says so.
@@ -103,7 +113,6 @@ struct ShardState {
 /// more what the one before it may not have said, and asks the coordinator for decisions
 /// that it has missed. Whoever waits for an answer of the one that died asks again: sets,
 /// commits and joins that come twice count once.
-Shard::behavior_type parameter_shard(Shard::stateful_pointer<ShardState> self, ShardOptions options,
-                                     SnapshotSink sink);
+Shard::behavior_type parameter_shard(ShardSelf self, ShardOptions options, SnapshotSink sink);
 
 }  // namespace troupe

@@ -7,12 +7,16 @@
 
 namespace troupe {
 
+Tensor stacked(const TensorList& rows) {
+  return rows.size() == 1 ? rows[0] : stacked_rows(rows, std::vector<double>(rows.size(), 1.0));
+}
+
 Tensor joined(std::vector<RowPiece> pieces) {
   std::sort(pieces.begin(), pieces.end(),
             [](const RowPiece& a, const RowPiece& b) { return a.first < b.first; });
   TensorList rows;
   for (auto& piece : pieces) rows.push_back(std::move(piece.rows));
-  return rows.size() == 1 ? rows[0] : stacked_rows(rows, std::vector<double>(rows.size(), 1.0));
+  return stacked(rows);
 }
 
 }  // namespace troupe

@@ -13,6 +13,9 @@ struct RowPiece {
   Tensor rows;
 };
 
+/// Those rows one below the other. One piece is not copied.
+Tensor stacked(const TensorList& rows);
+
 /// The variable whose rows these are, whatever the order of the pieces. One piece is not copied.
 Tensor joined(std::vector<RowPiece> pieces);
 

@@ -4,8 +4,10 @@
 #include <chrono>
 #include <deque>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "troupe/actors/aggregation/compression.h"
@@ -71,6 +73,8 @@ struct ReplicaState {
     std::size_t shard = 0;
     RowRange range;  ///< total 0: all rows
   };
+  /// Which of the rows that are pulled each shard is asked for: tables and places.
+  using ShardPulls = std::map<std::size_t, std::vector<std::pair<std::size_t, std::size_t>>>;
   std::vector<AtShard> shards;
   std::map<std::string, std::vector<Place>> places;  ///< by variable; in the order of the rows
 
@@ -117,14 +121,16 @@ struct ReplicaState {
   ReadPlan reads;
   std::vector<std::vector<Tensor>> pulled;  ///< rows, by table and place
   std::size_t pulls = 0;                    ///< answers that are missing
-  /// Which of `pulled` each shard was asked for: tables and places.
-  std::map<std::size_t, std::vector<std::pair<std::size_t, std::size_t>>> asked_rows;
+  ShardPulls asked_rows;
   std::size_t outputs = 0;  ///< streamed outputs that have arrived
   std::optional<TensorList> fetches;
   TensorList sparse_rows;                 ///< waiting for their indices, by part
   std::vector<GradientPart> local_parts;  ///< for the step on its own parameters
   StageClock clock;
 };
+
+using ReplicaSelf = Replica::stateful_pointer<ReplicaState>;
+using ReplicaOptionsPtr = std::shared_ptr<const ReplicaOptions>;
 
 /// Trains: joins the shards, then for each batch computes the gradients on its device,
 /// pushes every gradient to its variable's shard as soon as back-propagation has produced
@@ -142,7 +148,6 @@ struct ReplicaState {
 /// up, is no failure: its batches are computed again with the newest parameters. A
 /// device that is still at work on it ends that run first, for nothing. When a copy takes
 /// the place of a shard, everything that has no answer yet is sent to it again.
-Replica::behavior_type replica(Replica::stateful_pointer<ReplicaState> self,
-                               ReplicaOptions options);
+Replica::behavior_type replica(ReplicaSelf self, ReplicaOptions options);
 
 }  // namespace troupe

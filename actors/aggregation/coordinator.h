@@ -11,10 +11,13 @@
 #include <vector>
 
 #include "troupe/actors/aggregation/aggregation_options.h"
+#include "troupe/actors/aggregation/arriving_sets.h"
 #include "troupe/actors/aggregation/checkpoint_backlog.h"
+#include "troupe/actors/aggregation/decision_log.h"
 #include "troupe/actors/aggregation/replica_memories.h"
 #include "troupe/actors/aggregation/rounds.h"
 #include "troupe/actors/aggregation/run_recording.h"
+#include "troupe/actors/aggregation/settling_sets.h"
 #include "troupe/messages/data_state.h"
 #include "troupe/messages/replica_memory.h"
 
@@ -44,6 +47,12 @@ struct CoordinatorOptions {
   bool replaces_lost = false;
   /// After it a run begins without those who have not joined.
   std::chrono::milliseconds start_patience{30000};
+
+  std::uint32_t group_of(std::uint32_t shard) const {
+    return shard < group_of_shard.size() ? group_of_shard[shard] : 0;
+  }
+  /// So many have a part of each set of a replica.
+  std::size_t shards_of_a_replica() const { return all_reduce ? 1 : shards; }
 };
 
 struct CoordinatorState {
@@ -54,31 +63,13 @@ struct CoordinatorState {
     Replica handle;
     std::set<std::uint32_t> shards;  ///< where it has joined
   };
-  struct Arriving {
-    std::set<std::uint32_t> shards;  ///< that have their part
-    SetReport worst;                 ///< the report that complains, if there is one
-    /// Of the parameters that it was computed from, by group.
-    std::map<std::uint32_t, Version> versions;
-  };
-  /// What shards were told, to be told again to one that takes another's place.
-  struct Decided {
-    RoundDecision decision;
-    std::optional<double> factor;  ///< once all norms are known
-  };
   /// Variables that have one policy, and what is decided for them.
   struct Group {
     std::string variables;  ///< which; empty for those that have the run's policy
     std::unique_ptr<Rounds> rounds;
-    std::uint64_t decisions = 0;
-    std::deque<Decided> decided;                         ///< the last ones
-    std::map<std::uint32_t, std::uint64_t> carried_out;  ///< decisions, by shard
+    DecisionLog decisions;
     /// Of those who want another policy.
     std::vector<caf::typed_response_promise<caf::ok_atom>> changes;
-  };
-  /// A set on which some groups have decided, and others have not.
-  struct Settling {
-    SettledSet set;
-    std::size_t groups = 0;  ///< that have
   };
   /// What follows from a decision apart from what shards are told.
   struct Effect {
@@ -101,6 +92,7 @@ struct CoordinatorState {
 
   /// The first one leads: its version is the run's.
   std::vector<Group> groups;
+  Rounds& leading() { return *groups.front().rounds; }
   EventOrder order;
   Feeder batches;
   DataKeeper keeper;
@@ -113,9 +105,8 @@ struct CoordinatorState {
   bool replaces_lost = false;
   std::map<std::uint32_t, caf::actor_addr> lost;  ///< whose places are to be taken, by number
   std::set<caf::actor_addr> leaving;              ///< whose shards have begun to tell so
-  std::map<std::pair<std::uint32_t, std::uint64_t>, Arriving> arriving;  ///< by replica and step
-  std::map<std::uint32_t, std::uint64_t> whole;  ///< the last step of which all shards had the set
-  std::map<std::pair<std::uint32_t, std::uint64_t>, Settling> settling;  ///< by replica and batch
+  ArrivingSets arriving;
+  SettlingSets settling;
   std::map<std::uint32_t, Replica> late_joins;  ///< that wait for what becomes of the one before
   bool keep_due = false;                        ///< what there is then
   std::map<std::uint32_t, double> norms;        ///< of the update in hand, by shard
@@ -133,6 +124,8 @@ struct CoordinatorState {
   CheckpointBacklog backlog;
   bool told_of_disk = false;  ///< that it holds the run back
 };
+
+using CoordinatorSelf = RememberingCoordinator::stateful_pointer<CoordinatorState>;
 
 /// Decides for all shards what each update is made of, and tells every shard the same in
 /// the same order. A set counts once every shard has its part of it, and a replica has
@@ -164,7 +157,6 @@ struct CoordinatorState {
 /// now is listened to. Its shards may become more, or fewer.
 ///
 /// Throws at the start what Rounds throws.
-RememberingCoordinator::behavior_type coordinator(
-    RememberingCoordinator::stateful_pointer<CoordinatorState> self, CoordinatorOptions options);
+RememberingCoordinator::behavior_type coordinator(CoordinatorSelf self, CoordinatorOptions options);
 
 }  // namespace troupe

@@ -129,6 +129,9 @@ using LeadingConductor = Conductor::extend<
     caf::replies_to<leave_atom, std::string>::with<std::string>,
     caf::replies_to<status_atom>::with<std::int64_t>, caf::reacts_to<log_atom, std::string>>;
 
+using ConductorSelf = LeadingConductor::stateful_pointer<ConductorState>;
+using ConductorOptionsPtr = std::shared_ptr<const ConductorOptions>;
+
 /// Starts decoders and replicas, adds up what the replicas report, has the
 /// evaluation made when it is due (one at a time: an evaluation that falls due
 /// during another follows it with the newest parameters) and ends the run: at the
@@ -142,7 +145,6 @@ using LeadingConductor = Conductor::extend<
 ///
 /// The options are read when the run is started: until then whoever spawned the
 /// conductor may fill them in, since some of the others must know it first.
-LeadingConductor::behavior_type conductor(LeadingConductor::stateful_pointer<ConductorState> self,
-                                          std::shared_ptr<const ConductorOptions> options);
+LeadingConductor::behavior_type conductor(ConductorSelf self, ConductorOptionsPtr options);
 
 }  // namespace troupe

@@ -107,8 +107,8 @@ std::int64_t staying_replicas(const ConductorState& s) {
                        [](const auto& m) { return stays(m.second); });
 }
 
-Member& add_member(ConductorState& s, const std::string& name, std::uint32_t index,
-                   const Replica& handle) {
+ConductorState::Member& add_member(ConductorState& s, const std::string& name, std::uint32_t index,
+                                   const Replica& handle) {
   auto& m = s.members[name];
   m.index = index;
   m.handle = handle;

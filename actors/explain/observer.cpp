@@ -109,6 +109,7 @@ Status sum(const Status&, Status now) {
 }
 
 void take_place(ObserverState& s, std::size_t node, const caf::actor& actor) {
+  if (s.actors[node] == actor) return;
   s.actors[node] = actor;
   s.gone[node] = false;
   s.before[node] = s.latest[node];
@@ -136,14 +137,15 @@ void add_node(ObserverState& s, const std::string& name, const caf::actor& actor
 void assign(Self self, const std::string& name, const caf::actor& actor, const std::string& like) {
   auto& s = self->state;
   const auto& nodes = s.topology.nodes;
-  const auto called = [&](const std::string& wanted) {
-    const auto is_it = [&](const Topology::Node& node) { return node.name == wanted; };
+  const auto first = [&](const auto& is_it) {
     return static_cast<std::size_t>(std::find_if(nodes.begin(), nodes.end(), is_it) -
                                     nodes.begin());
   };
-  if (const auto node = called(name); node < nodes.size())
+  const auto node = first([&](const auto& node) { return node.name == name; });
+  const auto other = first([&](const auto& node) { return node.name.starts_with(like); });
+  if (node < nodes.size())
     take_place(s, node, actor);
-  else if (const auto other = called(like); other < nodes.size())
+  else if (other < nodes.size())
     add_node(s, name, actor, other, self->clock().now() - s.begun);
 }
 

@@ -26,7 +26,8 @@ struct ObserverOptions {
 /// Asks the actors of a topology how they are doing, again and again.
 ///   (start)  -> ok
 ///   (assign, name, actor, like)   that actor has taken the place of the one called so; when there
-///                                 is none, it is one more, of the role and the links of `like`
+///                                 is none, it is one more, of the role and the links of the first
+///                                 one whose name begins with `like`
 ///   (status) -> observations
 using Observer = caf::typed_actor<caf::replies_to<start_atom>::with<caf::ok_atom>,
                                   caf::reacts_to<assign_atom, std::string, caf::actor, std::string>,

@@ -544,6 +544,10 @@ std::vector<std::string> Training::change_pipeline(const char* what, Change chan
   const auto conductor = running_->conductor;
   lock.unlock();
   std::vector<std::string> changed = change(edits);
+  for (const auto& [name, actor] : running_->troupe.members())
+    for (const std::string kind : {"reader", "decoder"})
+      if (name.starts_with(kind))
+        running_->troupe.tell(running_->observer, assign_atom_v, name, actor, kind);
   for (const auto& name : changed) caf::anon_send(conductor, log_atom_v, text(name, what));
   return changed;
 }

@@ -22,6 +22,7 @@ using test::IsError;
 using test::kRecords;
 using test::kRows;
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr int kFiles = 8;
@@ -134,6 +135,32 @@ TEST_F(EditTraining, SaysThatARunDoesNotAnswer) {
   EXPECT_THAT(error_of([&] { training.add_replica(); }),
               IsError(Code::deadline_exceeded, HasSubstr("conductor")));
   go_on.set_value();
+  training.request_stop();
+  run.wait();
+  EXPECT_TRUE(training.stop(std::chrono::seconds(60)).empty());
+}
+
+TEST_F(EditTraining, ExplainsThoseWhoCameLater) {
+  std::promise<void> begun;
+  auto o = counting("");
+  o.progress_interval = std::chrono::milliseconds(1);
+  o.progress = [&, first = true](const Progress&) mutable {
+    if (std::exchange(first, false)) begun.set_value();
+  };
+  Training training(counting_model, records(0), o);
+  const auto run = std::async(std::launch::async, [&] { return training.run(); });
+  begun.get_future().wait();
+  const auto names = [&](Role role) {
+    std::vector<std::string> all;
+    for (const auto& node : training.explain().topology.nodes)
+      if (node.role == role) all.push_back(node.name);
+    return all;
+  };
+  EXPECT_THAT(names(Role::reader), ElementsAre("reader"));
+  training.add_decoder();
+  EXPECT_THAT(names(Role::decoder), ElementsAre("decoder 0", "decoder 1", "decoder 2"));
+  training.set_readers(3);
+  EXPECT_THAT(names(Role::reader), ElementsAre("reader", "reader 1", "reader 2"));
   training.request_stop();
   run.wait();
   EXPECT_TRUE(training.stop(std::chrono::seconds(60)).empty());

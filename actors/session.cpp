@@ -86,6 +86,11 @@ std::vector<std::string> names_of(const OutputList& outputs) {
   return names;
 }
 
+/// Devices may be reading a graph that is finished.
+void finish(Graph& graph) {
+  if (!graph.finished()) graph.finish();
+}
+
 }  // namespace
 
 struct Session::State {
@@ -149,7 +154,7 @@ std::shared_ptr<const Plan> Session::State::plan_for(const OutputList& fetches,
   auto key = key_of(fetches, feeds, targets);
   {
     const std::lock_guard guard(mutex);
-    graph->finish();
+    finish(*graph);
     if (const auto known = plans.find(key); known != plans.end()) return known->second;
     if (options.log_device_placement && own && !std::exchange(logged, true))
       std::fputs(describe(place(), *graph).c_str(), stderr);
@@ -295,7 +300,7 @@ TensorList Session::run(const std::vector<std::string>& fetches,
 
 const Placement& Session::placement() const {
   const std::lock_guard guard(state_->mutex);
-  state_->graph->finish();
+  finish(*state_->graph);
   return state_->place();
 }
 

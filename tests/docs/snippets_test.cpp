@@ -5,11 +5,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <iostream>
+#include <mutex>
 #include <thread>
 #include <utility>
 
+#include "actors/training_run.h"
 #include "support/temporary_directory.h"
 #include "troupe/actors/checkpoint/checkpoint_directory.h"
 #include "troupe/actors/decoders/example_builder.h"
@@ -434,13 +437,25 @@ options.restarts.longest_delay = std::chrono::seconds(10);
   }
 
   void come_and_go(ModelFunction model, Batches data, TrainingOptions options) {
+std::atomic<bool> begun = false;
+const auto begin = [&] {
+  begun = true;
+  begun.notify_one();
+};
+options.progress = [&](const Progress&) { begin(); };
 Training training(model, data, options);
 std::thread later([&] {
-  training.add_replica();             // "replica 2", if there were two
-  training.remove_replica("replica 0");
-  training.set_replicas(4);
+  begun.wait(false);                    // until run() is at work
+  try {
+    training.add_replica();             // "replica 2", if there were two
+    training.remove_replica("replica 0");
+    training.set_replicas(4);
+  } catch (const Error& error) {        // the run has ended meanwhile
+    std::cerr << error.what() << '\n';
+  }
 });
-training.run();
+const auto outcome = training.run();
+begin();                                // whoever still waits
 later.join();
   }
 
@@ -471,6 +486,25 @@ const auto leader = system.spawn(supervisor, options);
   }
 };
 // clang-format on
+
+using DocsOfARun = test::ATrainingRun;
+TEST_F(DocsOfARun, ChangeWhoTakesPartWhileItGoesOn) {
+  auto o = options();
+  o.deterministic = false;
+  o.replicas = 2;
+  o.progress_interval = std::chrono::milliseconds(1);
+  std::mutex mutex;
+  std::string heard;
+  o.events = [&](const std::string& words) {
+    const std::lock_guard guard(mutex);
+    heard += words + '\n';
+  };
+  for (const auto steps : {1, 5000}) {  // also of a run that is over at once
+    o.max_steps = static_cast<std::uint64_t>(steps);
+    Queues().come_and_go(test::small_model, batches(0), o);
+  }
+  EXPECT_NE(heard.find("replica 4 joins"), heard.npos) << heard;
+}
 
 /// Without white space.
 std::string dense(std::string text) {

@@ -115,6 +115,20 @@ void take_place(ObserverState& s, std::size_t node, const caf::actor& actor) {
   s.before[node] = s.latest[node];
 }
 
+/// Of the kind that an actor of this role answers with.
+decltype(NodeSample::status) nothing_done(Role role) {
+  switch (role) {
+    case Role::queue:
+      return QueueStatus();
+    case Role::shard:
+      return ShardStatus();
+    case Role::device:
+      return DeviceStatus();
+    default:
+      return StageStatus();
+  }
+}
+
 /// One more, of the role and the links of `like`; as if it had always been there and done nothing.
 void add_node(ObserverState& s, const std::string& name, const caf::actor& actor, std::size_t like,
               std::chrono::nanoseconds now) {
@@ -124,7 +138,7 @@ void add_node(ObserverState& s, const std::string& name, const caf::actor& actor
     if (link.from == like) s.topology.links.push_back({node, link.to});
     if (link.to == like) s.topology.links.push_back({link.from, node});
   }
-  const NodeSample nothing{now, {}, StageStatus()};
+  const NodeSample nothing{now, {}, nothing_done(s.topology.nodes[like].role)};
   s.actors.push_back(actor);
   s.latest.push_back(nothing);
   s.before.emplace_back();

@@ -262,6 +262,31 @@ TEST_F(AnObserver, LooksAtReplicasThatComeWhileARunGoesOn) {
   EXPECT_THAT(table, HasSubstr("replica 1"));
 }
 
+TEST_F(AnObserver, LooksAtTheShardOfAReplicaThatJoinsAnAllReduce) {
+  const auto first = std::make_shared<std::uint64_t>(0);
+  const auto second = std::make_shared<std::uint64_t>(0);
+  observe("replica 0", Role::replica, spawn(counting_stage, first));
+  observe("shard 0", Role::shard, spawn(counting_shard, first));
+  link(0, 1);
+  start();
+  wait(10);
+  caf::anon_send(watcher, assign_atom_v, std::string("shard 1"), spawn(counting_shard, second),
+                 std::string("shard 0"));
+  settle();
+  for (int i = 0; i < 10; ++i) {
+    *second += 7;
+    wait(1);
+  }
+  const auto observed = seen();
+  ASSERT_EQ(observed->topology.nodes.size(), 3u);
+  EXPECT_EQ(observed->topology.nodes[2].role, Role::shard);
+  const auto activity = activity_between(observed->samples.front(), observed->samples.back());
+  EXPECT_TRUE(activity.nodes[2].known);
+  EXPECT_NEAR(activity.nodes[2].load.pushes, 7, 1);
+  EXPECT_THAT(activity_table(explain(*observed, RunSettings())),
+              AllOf(HasSubstr("shard 1"), HasSubstr("7 pushes/s"), Not(HasSubstr("no answer"))));
+}
+
 TEST_F(AnObserver, GoesOnCountingWhenSomebodyTakesAPlace) {
   const auto first = std::make_shared<std::uint64_t>(30);
   const auto second = std::make_shared<std::uint64_t>(0);

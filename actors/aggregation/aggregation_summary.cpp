@@ -41,9 +41,12 @@ std::string words_of(const AggregationStatus& status, bool& remarkable) {
     add(r.skipped, "set not finite", "sets not finite");
     add(r.late, "deadline missed", "deadlines missed");
     remarkable = remarkable || !what.empty();
-    const auto staleness = histogram(r.staleness.counts);
-    lines += text("  replica ", r.replica, ": ", r.clock, r.clock == 1 ? " step" : " steps",
-                  staleness.empty() ? "" : "; staleness ", staleness, what.empty() ? "" : "; ",
+    // Not its clock: one that joins late has that of the slowest.
+    const auto& counts = r.staleness.counts;
+    const auto applied = std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
+    const auto staleness = histogram(counts);
+    lines += text("  replica ", r.replica, ": ", applied, applied == 1 ? " set" : " sets",
+                  " applied", staleness.empty() ? "" : "; staleness ", staleness, what.empty() ? "" : "; ",
                   what, '\n');
   }
   return text(status.policy, ", ", status.updates, status.updates == 1 ? " update" : " updates",

@@ -171,5 +171,21 @@ TEST_F(Policies, AreSummedUpAtTheEnd) {
   EXPECT_EQ(applied, 50u);
 }
 
+TEST(AnAggregationSummary, CountsTheSetsOfAReplicaAndNotItsClock) {
+  AggregationStatus status;
+  status.policy = "sync";
+  status.updates = 233;
+  status.replicas.resize(2);
+  status.replicas[0].clock = 233;
+  status.replicas[0].staleness.counts = {233};
+  status.replicas[1].replica = 3;  // joined at 174
+  status.replicas[1].clock = 233;
+  status.replicas[1].staleness.counts = {58, 1};
+  EXPECT_EQ(aggregation_summary(status),
+            "policy:     sync, 233 updates\n"
+            "  replica 0: 233 sets applied; staleness 0: 233\n"
+            "  replica 3: 59 sets applied; staleness 0: 58, 1: 1\n");
+}
+
 }  // namespace
 }  // namespace troupe

@@ -300,5 +300,14 @@ TEST_F(ATrainingRun, TellsItsTopologyAndMemoryBound) {
   EXPECT_THAT(words, HasSubstr("data in flight take at most"));
 }
 
+TEST_F(ATrainingRun, TellsThatItsReplicasAllReduce) {
+  auto o = options();
+  o.replicas = 3;
+  o.aggregation.all_reduce = "ring";
+  const auto words = Training(small_model, batches(3), o).describe();
+  EXPECT_THAT(words, HasSubstr("3 replicas, sync, deterministic, ring all-reduce with "));
+  EXPECT_THAT(words, Not(HasSubstr("shard")));
+}
+
 }  // namespace
 }  // namespace troupe

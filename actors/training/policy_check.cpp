@@ -92,10 +92,14 @@ class PolicyCheck {
            "an all-reduce adds up the gradients of all replicas, as policy "
            "sync does: policy '",
            policy_, "' needs shards (aggregation.all_reduce = none)");
-    if (o_.shards > 1 || o_.backup_shards > 0 || o_.max_shard_bytes > 0)
-      fail(Code::invalid_argument,
-           "with aggregation.all_reduce every replica has all variables: "
-           "shards must be 1, and backup_shards and max_shard_bytes 0");
+    const auto expect = [](bool fits, const char* option, auto is, int must) {
+      if (!fits)
+        fail(Code::invalid_argument, "with aggregation.all_reduce every replica has all variables: ",
+             option, " must be ", must, ", but is ", is);
+    };
+    expect(o_.shards <= 1, "shards", o_.shards, 1);
+    expect(o_.backup_shards <= 0, "backup_shards", o_.backup_shards, 0);
+    expect(o_.max_shard_bytes == 0, "max_shard_bytes", o_.max_shard_bytes, 0);
     if (!a_.groups.empty())
       fail(Code::invalid_argument,
            "with aggregation.all_reduce every shard has all variables: none can have a policy "

@@ -221,7 +221,12 @@ TEST_F(TopologyFiles, PointAtWhatDoesNotGoWithThePolicy) {
   EXPECT_THAT(aggregation(R"(policy: "async" all_reduce: "ring")"),
               StartsWith("21:31: an all-reduce adds up the gradients of all replicas"));
   EXPECT_THAT(aggregation(R"(all_reduce: "ring")", "shards: 2"),
-              StartsWith("21:15: with aggregation.all_reduce every replica has all variables"));
+              StartsWith("21:15: with aggregation.all_reduce every replica has all variables: shards "
+                         "must be 1, but is 2"));
+  EXPECT_THAT(aggregation(R"(all_reduce: "ring")", "backup_shards: 1"),
+              HasSubstr("all variables: backup_shards must be 0, but is 1"));
+  EXPECT_THAT(aggregation(R"(all_reduce: "ring")", "max_shard_bytes: 4096"),
+              HasSubstr("all variables: max_shard_bytes must be 0, but is 4096"));
   EXPECT_THAT(aggregation(R"(policy: "local:2")", "precision: 'float16'"),
               StartsWith("22:1: policy 'local:2' makes updates where nobody looks"));
   EXPECT_THAT(aggregation(R"(policy: "local:2" accumulate: 3)"),

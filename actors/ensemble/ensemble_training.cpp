@@ -126,8 +126,11 @@ void EnsembleTraining::State::check(const TrainedMember& member) const {
   if (name.empty() || name[0] == '.' || name.find('/') != std::string::npos)
     fail(Code::invalid_argument, "a member has a name, without '/' and without '.' in front, ",
          "but one is called '", name, "'");
-  if (std::any_of(seats.begin(), seats.end(), [&](const Seat& s) { return s.member.name == name; }))
-    fail(Code::already_exists, "there is a member called '", name, "' already");
+  const auto same = std::find_if(seats.begin(), seats.end(),
+                                 [&](const Seat& s) { return s.member.name == name; });
+  if (same != seats.end())
+    fail(Code::already_exists, "there is a member called '", name, "' already",
+         same->done ? ", which has ended: a run does not use a name again, choose another one" : "");
   if (!(member.weight > 0) || !std::isfinite(member.weight))
     fail(Code::invalid_argument, title(member), " needs a weight above 0, but got ", member.weight);
   if (!options.evaluation) return;

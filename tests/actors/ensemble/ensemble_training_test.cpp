@@ -166,6 +166,12 @@ TEST_F(AnEnsembleThatIsTrained, HasMembersThatJoinAndLeaveWhileItRuns) {
   training.join({"b", small_model, member_options(5)});
   ASSERT_EQ(b_done.get_future().wait_for(kPatience), std::future_status::ready);
   EXPECT_THROW(training.leave("nobody"), Error);
+  while (training.members()[1].second) std::this_thread::yield();
+  EXPECT_THAT(test::message_of([&] {
+                training.join({"b", small_model, member_options()});
+              }),
+              HasSubstr("a member called 'b' already, which has ended: a run does not use a name "
+                        "again"));
   training.leave("a");
   const auto outcome = running.get();
   ASSERT_EQ(outcome.members.size(), 2u);

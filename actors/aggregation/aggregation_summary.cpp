@@ -46,8 +46,8 @@ std::string words_of(const AggregationStatus& status, bool& remarkable) {
     const auto applied = std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
     const auto staleness = histogram(counts);
     lines += text("  replica ", r.replica, ": ", applied, applied == 1 ? " set" : " sets",
-                  " applied", staleness.empty() ? "" : "; staleness ", staleness, what.empty() ? "" : "; ",
-                  what, '\n');
+                  " applied", staleness.empty() ? "" : "; staleness ", staleness,
+                  what.empty() ? "" : "; ", what, '\n');
   }
   return text(status.policy, ", ", status.updates, status.updates == 1 ? " update" : " updates",
               status.clipped > 0 ? text(", ", status.clipped, " clipped") : std::string(), '\n',

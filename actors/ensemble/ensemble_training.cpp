@@ -129,8 +129,9 @@ void EnsembleTraining::State::check(const TrainedMember& member) const {
   const auto same = std::find_if(seats.begin(), seats.end(),
                                  [&](const Seat& s) { return s.member.name == name; });
   if (same != seats.end())
-    fail(Code::already_exists, "there is a member called '", name, "' already",
-         same->done ? ", which has ended: a run does not use a name again, choose another one" : "");
+    fail(
+        Code::already_exists, "there is a member called '", name, "' already",
+        same->done ? ", which has ended: a run does not use a name again, choose another one" : "");
   if (!(member.weight > 0) || !std::isfinite(member.weight))
     fail(Code::invalid_argument, title(member), " needs a weight above 0, but got ", member.weight);
   if (!options.evaluation) return;

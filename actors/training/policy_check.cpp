@@ -94,8 +94,9 @@ class PolicyCheck {
            policy_, "' needs shards (aggregation.all_reduce = none)");
     const auto expect = [](bool fits, const char* option, auto is, int must) {
       if (!fits)
-        fail(Code::invalid_argument, "with aggregation.all_reduce every replica has all variables: ",
-             option, " must be ", must, ", but is ", is);
+        fail(Code::invalid_argument,
+             "with aggregation.all_reduce every replica has all variables: ", option, " must be ",
+             must, ", but is ", is);
     };
     expect(o_.shards <= 1, "shards", o_.shards, 1);
     expect(o_.backup_shards <= 0, "backup_shards", o_.backup_shards, 0);

@@ -191,11 +191,10 @@ std::string Training::describe() const {
       << "  -> " << o.replicas << (o.replicas == 1 ? " replica" : " replicas")
       << (o.replicas == 1 && o.aggregation.groups.empty() ? "" : ", " + o.aggregation.policy)
       << (o.deterministic ? ", deterministic" : "")
-      << (all_reduces(o) ? text(", ", o.aggregation.all_reduce, " all-reduce")
-                         : text(" <-> ", plan_->shard_count,
-                                plan_->shard_count == 1 ? " shard" : " shards"))
-      << " with "
-      << plan_->variable_names.size() << " variables"
+      << (all_reduces(o)
+              ? text(", ", o.aggregation.all_reduce, " all-reduce")
+              : text(" <-> ", plan_->shard_count, plan_->shard_count == 1 ? " shard" : " shards"))
+      << " with " << plan_->variable_names.size() << " variables"
       << (plan_->tables.empty() ? "" : text(" (", plan_->tables.size(), " by rows)")) << ", "
       << in_mebibytes(static_cast<double>(plan_->parameter_bytes)) << ", " << o.optimizer
       << ", learning rate " << o.learning_rate << '\n';

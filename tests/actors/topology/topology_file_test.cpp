@@ -220,9 +220,10 @@ TEST_F(TopologyFiles, PointAtWhatDoesNotGoWithThePolicy) {
               StartsWith("21:33: policy 'local:2' pushes weights, not gradients"));
   EXPECT_THAT(aggregation(R"(policy: "async" all_reduce: "ring")"),
               StartsWith("21:31: an all-reduce adds up the gradients of all replicas"));
-  EXPECT_THAT(aggregation(R"(all_reduce: "ring")", "shards: 2"),
-              StartsWith("21:15: with aggregation.all_reduce every replica has all variables: shards "
-                         "must be 1, but is 2"));
+  EXPECT_THAT(
+      aggregation(R"(all_reduce: "ring")", "shards: 2"),
+      StartsWith("21:15: with aggregation.all_reduce every replica has all variables: shards "
+                 "must be 1, but is 2"));
   EXPECT_THAT(aggregation(R"(all_reduce: "ring")", "backup_shards: 1"),
               HasSubstr("all variables: backup_shards must be 0, but is 1"));
   EXPECT_THAT(aggregation(R"(all_reduce: "ring")", "max_shard_bytes: 4096"),

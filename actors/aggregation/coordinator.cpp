@@ -150,10 +150,7 @@ RememberingCoordinator::behavior_type coordinator(Self self, CoordinatorOptions 
       [self, shared](stop_atom) {
         self->state.replaces_lost = false;
         self->state.backlog.open();
-        when_free(self, shared, [self](const CoordinatorOptions& options) {
-          for (auto& group : self->state.groups) group.rounds->give_up_lost();
-          decide(self, options);
-        });
+        when_free(self, shared, [self](const CoordinatorOptions& options) { stop(self, options); });
         go_on_from_backlog(self, *shared);
       },
       [self, shared](policy_atom, const std::string& policy) {

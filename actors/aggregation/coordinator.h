@@ -103,6 +103,7 @@ struct CoordinatorState {
   std::map<caf::actor_addr, std::uint32_t> watched;  ///< numbers of all of whom it hears
   std::set<caf::actor_addr> gone;                    ///< those of them that have died
   bool replaces_lost = false;
+  bool stops_whole = false;  ///< no update is made without one that leaves
   std::map<std::uint32_t, caf::actor_addr> lost;  ///< whose places are to be taken, by number
   std::set<caf::actor_addr> leaving;              ///< whose shards have begun to tell so
   ArrivingSets arriving;
@@ -155,6 +156,9 @@ using CoordinatorSelf = RememberingCoordinator::stateful_pointer<CoordinatorStat
 /// them again from the same parameters. Whatever comes while an update may still be taken back, or
 /// while the place of a shard is empty, waits; and of a replica only the shard that is in its place
 /// now is listened to. Its shards may become more, or fewer.
+///
+/// A deterministic run that stops makes no update without a replica that leaves before the others,
+/// or that is lost: their sets are given up, and so are the same in the run that goes on.
 ///
 /// Throws at the start what Rounds throws.
 RememberingCoordinator::behavior_type coordinator(CoordinatorSelf self, CoordinatorOptions options);

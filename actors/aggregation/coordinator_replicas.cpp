@@ -31,6 +31,12 @@ std::vector<SettledSet> undecided(const CoordinatorState& s, std::uint32_t repli
   return all;
 }
 
+/// Where some groups have decided on a set already, the others have to.
+void stop_rounds(CoordinatorState& s) {
+  if (!s.settling.empty()) return;
+  for (auto& group : s.groups) group.rounds->stop();
+}
+
 /// The actor at that address is not the replica of that number any more.
 void part_with(Self self, std::uint32_t replica, const caf::actor_addr& who, bool is_lost) {
   auto& s = self->state;
@@ -43,6 +49,7 @@ void part_with(Self self, std::uint32_t replica, const caf::actor_addr& who, boo
   const auto found = s.replicas.find(replica);
   if (found != s.replicas.end() && found->second.address() == who) {
     s.replicas.erase(found);
+    if (s.stops_whole) stop_rounds(s);
     for (auto& group : s.groups)
       is_lost ? group.rounds->lose(replica) : group.rounds->leave(replica);
     if (is_lost) s.lost[replica] = who;
@@ -100,14 +107,25 @@ void leave(Self self, const CoordinatorOptions& options, std::uint32_t replica,
     part_with(self, replica, who, false);
     // It was done before it died, which its shard could not pass on: nobody comes in its place.
     const auto lost = s.lost.find(replica);
-    if (lost != s.lost.end() && lost->second == who)
+    if (lost != s.lost.end() && lost->second == who) {
       for (auto& group : s.groups) group.rounds->leave(replica);
+      s.lost.erase(lost);
+    }
     return decide(self, options);
   }
   // Every shard tells; the first one counts.
   if (!s.leaving.insert(who).second) return;
   happen(self, options, {RecordedEvent::Kind::left, replica, 0},
          [self, replica, who] { part_with(self, replica, who, false); });
+}
+
+void stop(Self self, const CoordinatorOptions& options) {
+  auto& s = self->state;
+  s.stops_whole = options.deterministic;
+  if (s.stops_whole && (!s.lost.empty() || s.replicas.empty() || s.leading().waits_for_start()))
+    stop_rounds(s);
+  for (auto& group : s.groups) group.rounds->give_up_lost();
+  decide(self, options);
 }
 
 void take_down(Self self, const CoordinatorOptions& options, const caf::down_msg& down) {

@@ -14,6 +14,11 @@ void admit_late(CoordinatorSelf self, const CoordinatorOptions& options);
 void leave(CoordinatorSelf self, const CoordinatorOptions& options, std::uint32_t replica,
            const caf::actor_addr& who);
 
+/// The run stops, and nobody takes the places of replicas that are lost. In a deterministic run no
+/// update is made any more without a replica that leaves from now on, or that is lost or has not
+/// joined: whoever goes on makes it with all of them.
+void stop(CoordinatorSelf self, const CoordinatorOptions& options);
+
 void watch_for_death(CoordinatorSelf self, std::uint32_t replica, const Replica& handle);
 /// Somebody that was watched has died.
 void take_down(CoordinatorSelf self, const CoordinatorOptions& options, const caf::down_msg& down);

@@ -196,9 +196,10 @@ void Rounds::refuse_stale(RoundDecision& decision) {
       fail(Code::failed_precondition, "policy '", policy_text_, "' has refused a set of replica ",
            commit.replica, ", but says that it takes every one (takes_every_set), which variables ",
            "with policies of their own rely on");
-    settle(commit, SetFate::stale);
-    decision.refused.push_back({commit.replica, commit.step, SetFate::stale, staleness(commit)});
-    ++standings_[commit.replica].stale;
+    const auto fate = stopped_ ? SetFate::given_up : SetFate::stale;
+    settle(commit, fate);
+    decision.refused.push_back({commit.replica, commit.step, fate, staleness(commit)});
+    standings_[commit.replica].stale += stopped_ ? 0 : 1;
   }
   sets_ = std::move(kept);
 }

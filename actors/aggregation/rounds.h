@@ -95,8 +95,13 @@ class Rounds {
   bool may_let_go(std::uint32_t replica) const;
   /// It goes on with the next decision, or has been told that there is no more to do.
   void let_go(std::uint32_t replica, bool finished);
-  /// All updates of the run have been made.
-  bool over() const { return options_.max_steps > 0 && version_ >= options_.max_steps; }
+  /// All updates of the run have been made, or there are to be no more.
+  bool over() const {
+    return stopped_ || (options_.max_steps > 0 && version_ >= options_.max_steps);
+  }
+  /// No more updates are made. Sets on which nothing is decided are given up: whoever goes on from
+  /// here computes them anew.
+  void stop() { stopped_ = true; }
 
   /// What the decisions since the last call mean for the batches of the sets.
   std::vector<SettledSet> take_settled() { return std::exchange(settled_, {}); }
@@ -134,6 +139,7 @@ class Rounds {
   bool may_begin(std::uint32_t replica, const RoundView& view) const;
 
   RoundsOptions options_;
+  bool stopped_ = false;
   std::string policy_text_;
   std::shared_ptr<const AggregationPolicy> policy_;
   std::string next_policy_text_;

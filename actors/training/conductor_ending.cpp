@@ -219,13 +219,14 @@ void wrap_up(Self self, const OptionsPtr& options) {
 }  // namespace
 
 void stop_replicas(Self self, const OptionsPtr& options) {
+  // Before any replica can leave because of it.
+  if (options->coordinator) self->send(options->coordinator, stop_atom_v);
   for (auto& [name, m] : self->state.members) {
     if (m.at == At::work) caf::anon_send(m.handle, stop_atom_v);
     if (m.at == At::rest) m.at = At::end;
   }
   if (options->whole_sets)
     self->send(options->feeder, detach_atom_v, std::uint32_t{LeftBatch::kAnyReplica});
-  if (options->coordinator) self->send(options->coordinator, stop_atom_v);
   for (const auto& [name, decoder] : options->decoders) caf::anon_send(decoder, stop_atom_v);
   // A queue that nobody fills any more must not hold anybody up.
   caf::anon_send(options->examples, caf::close_atom_v,

@@ -275,6 +275,42 @@ TEST_F(AMemory, OfBothGivesTheSameBitsWithAccumulatedBatches) {
   expect_the_same_from_every_checkpoint(o);
 }
 
+TEST_F(AMemory, GivesTheSameBitsAfterAStopWhenReplicasHaveLeftOutOtherSets) {
+  auto o = two_replicas("none", DType::float16);
+  o.replicas = 4;
+  o.checkpoints.every = 0;
+  o.checkpoints.directory = path("whole");
+  const auto steps = run(o).steps;
+  std::map<std::string, int> left_out;
+  for (const auto& event : events)
+    if (event.find("is left out") != std::string::npos)
+      ++left_out[event.substr(event.find("replica"), 9)];
+  ASSERT_FALSE(left_out.empty());
+  const auto& [first, times] = *left_out.begin();
+  EXPECT_FALSE(left_out.size() == 4 && std::all_of(left_out.begin(), left_out.end(),
+                                                   [&](auto& r) { return r.second == times; }))
+      << "all are at the same batch";
+  for (const std::uint64_t at : {2, 4, 7}) {
+    o.checkpoints.directory = path(text("stopped-", at));
+    o.checkpoints.resume = false;
+    o.progress_interval = std::chrono::milliseconds(1);
+    for (int part = 0; part < 3; ++part) {
+      Training* going = nullptr;
+      o.progress = [&](const Progress& p) {
+        if (part < 2 && p.step >= at * (1 + part)) going->request_stop();
+      };
+      Training training(test::small_model, batches(4), o);
+      going = &training;
+      ASSERT_NE(training.run().ending, Ending::failed);
+      o.checkpoints.resume = true;
+    }
+    EXPECT_EQ(Checkpoint::open(o.checkpoints.directory).step(), static_cast<std::int64_t>(steps));
+    const auto weights = weights_in(o.checkpoints.directory);
+    for (const auto& [name, value] : weights_in(path("whole")))
+      EXPECT_TRUE(same_bits(value, weights.at(name))) << name << ", stopped at " << at;
+  }
+}
+
 TEST_F(AMemory, GivesTheSameBitsWithAnAllReduce) {
   auto o = two_replicas("topk:0.1", DType::float16);
   o.shards = 1;

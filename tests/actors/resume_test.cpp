@@ -318,6 +318,40 @@ TEST_F(Resume, GivesTheBitsOfTheUndisturbedRunAfterItWasAskedToStop) {
       }
 }
 
+TEST_F(Resume, GivesTheSameBitsAfterAStopWhileALostReplicaIsAway) {
+  for (const std::string all_reduce : {"none", "ring"}) {
+    auto o = options();
+    o.replicas = 2;
+    o.aggregation.all_reduce = all_reduce;
+    o.restarts.delay = o.restarts.longest_delay = std::chrono::hours(1);
+    o.checkpoints.directory = path("whole-" + all_reduce);
+    const auto steps = Training(test::small_model, batches(20), o).run().steps;
+    o.checkpoints.directory = path("stopped-" + all_reduce);
+    {
+      Training* going = nullptr;
+      o.progress_interval = std::chrono::milliseconds(1);
+      o.progress = [&, killed = false](const Progress& p) mutable {
+        if (p.step >= 3 && !std::exchange(killed, true)) going->kill("replica 0");
+      };
+      o.events = [&](const std::string& event) {
+        if (event.find("replica 0") != std::string::npos) going->request_stop();
+      };
+      Training training(test::small_model, batches(20), o);
+      going = &training;
+      const auto outcome = training.run();
+      EXPECT_EQ(outcome.ending, Ending::stopped) << outcome.message;
+      EXPECT_LT(outcome.steps, steps);
+    }
+    o.progress = {};
+    o.events = {};
+    o.checkpoints.resume = true;
+    const auto outcome = Training(test::small_model, batches(20), o).run();
+    EXPECT_EQ(outcome.steps, steps);
+    expect_same_bits(weights_in(path("whole-" + all_reduce)),
+                     weights_in(path("stopped-" + all_reduce)), all_reduce);
+  }
+}
+
 TEST_F(Resume, LosesNoRecordWithOtherReplicas) {
   auto o = counting();
   o.replicas = 3;

@@ -482,6 +482,59 @@ TEST_F(ACoordinatorWithAFeeder, GivesUpWaitingForASuccessorWhenTheRunStops) {
   EXPECT_FLOAT_EQ(weight(0), -1);
 }
 
+class AStopOfADeterministicRun : public ACoordinatorWithAFeeder {
+ protected:
+  static CoordinatorOptions deterministic() {
+    auto c = with_policy("sync");
+    c.deterministic = c.replaces_lost = true;
+    return c;
+  }
+  void stop() {
+    caf::anon_send(rounds, stop_atom_v);
+    settle();
+  }
+  void expect_given_up(const Answers& answers) {
+    for (const auto& answer : answers) {
+      ASSERT_TRUE(answer->value);
+      EXPECT_EQ(answer->value->fate, SetFate::given_up);
+      EXPECT_TRUE(answer->value->next.finished);
+    }
+    EXPECT_EQ(version(0), 0u);
+    ASSERT_EQ(told->settlements.size(), 1u);
+    ASSERT_EQ(told->settlements[0].sets.size(), 1u);
+    EXPECT_EQ(told->settlements[0].sets[0].fate, SetFate::given_up);
+  }
+};
+
+TEST_F(AStopOfADeterministicRun, GivesUpTheSetsOfOthersWhenAReplicaIsLost) {
+  start_with_feeder(deterministic(), 2);
+  kill(who[1]);
+  const auto answers = push(0, 1, 1, 0);
+  stop();
+  expect_given_up(answers);
+}
+
+TEST_F(AStopOfADeterministicRun, GivesUpTheSetsOfOthersWhenAReplicaDiesOrLeavesAfterIt) {
+  start_with_feeder(deterministic(), 2);
+  const auto answers = push(0, 1, 1, 0);
+  stop();
+  EXPECT_FALSE(answers[0]->value) << "the other one may have its set yet";
+  kill(who[1]);
+  expect_given_up(answers);
+}
+
+TEST_F(AStopOfADeterministicRun, MakesTheUpdateThatAllHaveASetOf) {
+  start_with_feeder(deterministic(), 2);
+  stop();
+  push(0, 1, 1, 0);
+  push(1, 1, 3, 0);
+  EXPECT_FLOAT_EQ(weight(0), -2);
+  for (const auto& shard : shards)
+    ask_as<caf::ok_atom>(who[0], shard, leave_atom_v, std::uint32_t{0});
+  push(1, 2, 3, 1);
+  EXPECT_EQ(version(0), 1u) << "the next one would be without the other";
+}
+
 TEST_F(ACoordinatorWithAFeeder, TakesNobodyInWhoDiedBeforeItsShardsToldOfIt) {
   start_with_feeder(with_policy("sync"), 1);
   const auto other = client();

@@ -210,13 +210,13 @@ class AMemory : public test::ATrainingRun {
     o.checkpoints.keep = 0;
     return o;
   }
-  TrainingOutcome run(TrainingOptions o) {
+  TrainingOutcome run(TrainingOptions o, std::int64_t epochs = 4) {
     events.clear();
     o.events = [this](const std::string& words) {
       const std::lock_guard guard(mutex);
       events.push_back(words);
     };
-    const auto outcome = Training(test::small_model, batches(4), o).run();
+    const auto outcome = Training(test::small_model, batches(epochs), o).run();
     EXPECT_NE(outcome.ending, Ending::failed) << outcome.message;
     return outcome;
   }
@@ -280,7 +280,7 @@ TEST_F(AMemory, GivesTheSameBitsAfterAStopWhenReplicasHaveLeftOutOtherSets) {
   o.replicas = 4;
   o.checkpoints.every = 0;
   o.checkpoints.directory = path("whole");
-  const auto steps = run(o).steps;
+  const auto steps = run(o, 40).steps;
   std::map<std::string, int> left_out;
   for (const auto& event : events)
     if (event.find("is left out") != std::string::npos)
@@ -290,7 +290,7 @@ TEST_F(AMemory, GivesTheSameBitsAfterAStopWhenReplicasHaveLeftOutOtherSets) {
   EXPECT_FALSE(left_out.size() == 4 && std::all_of(left_out.begin(), left_out.end(),
                                                    [&](auto& r) { return r.second == times; }))
       << "all are at the same batch";
-  for (const std::uint64_t at : {2, 4, 7}) {
+  for (const std::uint64_t at : {steps / 9, steps / 4, steps / 3}) {
     o.checkpoints.directory = path(text("stopped-", at));
     o.checkpoints.resume = false;
     o.progress_interval = std::chrono::milliseconds(1);
@@ -299,7 +299,7 @@ TEST_F(AMemory, GivesTheSameBitsAfterAStopWhenReplicasHaveLeftOutOtherSets) {
       o.progress = [&](const Progress& p) {
         if (part < 2 && p.step >= at * (1 + part)) going->request_stop();
       };
-      Training training(test::small_model, batches(4), o);
+      Training training(test::small_model, batches(40), o);
       going = &training;
       ASSERT_NE(training.run().ending, Ending::failed);
       o.checkpoints.resume = true;

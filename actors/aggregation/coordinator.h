@@ -103,7 +103,7 @@ struct CoordinatorState {
   std::map<caf::actor_addr, std::uint32_t> watched;  ///< numbers of all of whom it hears
   std::set<caf::actor_addr> gone;                    ///< those of them that have died
   bool replaces_lost = false;
-  bool stops_whole = false;  ///< no update is made without one that leaves
+  bool stops_whole = false;                       ///< no update is made without one that leaves
   std::map<std::uint32_t, caf::actor_addr> lost;  ///< whose places are to be taken, by number
   std::set<caf::actor_addr> leaving;              ///< whose shards have begun to tell so
   ArrivingSets arriving;

@@ -443,7 +443,7 @@ class Walk {
                   percent(at(busiest).busy), " against ", percent(shards.mean_busy),
                   " on average)"));
     if (advise_on_cpus("a larger batch, so that there are fewer updates")) return;
-    if (count < settings_.cpus)
+    if (count < settings_.cpus && !settings_.all_reduce)
       advise(Knob::shards, text(std::min(settings_.cpus, 2 * count)),
              "a shard updates on one CPU at a time");
     if (settings_.batch > 0)
@@ -457,7 +457,12 @@ class Walk {
     set(Limit::waiting, name(slowest), at(slowest).busy,
         text(waited, ": each waits for the slowest of a step, most often ", name(slowest), "; ",
              cpu_words()));
-    advise(Knob::asynchronous, "", "replicas then do not wait for each other");
+    if (settings_.all_reduce)
+      advise(Knob::none, "",
+             "in an all-reduce all replicas wait for each other: replicas of one speed, or shards "
+             "instead of it, which can do without (policy async)");
+    else
+      advise(Knob::asynchronous, "", "replicas then do not wait for each other");
     if (settings_.inter_op < static_cast<int>(replicas.nodes.size()) &&
         settings_.inter_op < settings_.cpus)
       advise(Knob::inter_op, text(settings_.cpus),

@@ -130,6 +130,12 @@ Cells cells(const Topology::Node& node, const NodeActivity& a) {
   return c;
 }
 
+/// What stands between the name of a knob and its value.
+const char* between(KnobStyle style) {
+  if (style == KnobStyle::flags) return " ";
+  return style == KnobStyle::options ? " = " : "=";
+}
+
 }  // namespace
 
 Explanation explain(const Observations& observations, const RunSettings& settings) {
@@ -171,7 +177,7 @@ std::string summary(const Explanation& e, KnobStyle style) {
     if (told++ == kMost) break;
     auto words = knob_name(advice.knob, style);
     if (!words.empty() && !advice.value.empty())
-      words += (style == KnobStyle::options ? " = " : " ") + advice.value;
+      words += between(style) + advice.value;
     if (!words.empty()) words += ": ";
     lines += labelled(told == 1 ? "faster:" : "or:", words + advice.why);
   }

@@ -25,6 +25,7 @@ enum class Knob {
 enum class KnobStyle {
   flags,    ///< "--decoders"
   options,  ///< "DecodeOptions::decoders"
+  fields,   ///< "--set data.decoding.decoders": of a topology file
 };
 /// "" for Knob::none and where there is no flag.
 std::string knob_name(Knob knob, KnobStyle style);

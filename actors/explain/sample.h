@@ -18,6 +18,7 @@ struct RunSettings {
   int intra_op = 1;
   std::int64_t batch = 0;  ///< rows, all synchronous replicas together
   bool synchronous = true;
+  bool all_reduce = false;  ///< each replica has all variables: neither async nor more shards
   std::uint64_t evaluate_every = 0;    ///< steps; 0 for at the end only
   std::uint64_t checkpoint_every = 0;  ///< steps; 0 for at the end only
 };

@@ -525,19 +525,23 @@ std::string Training::remove_replica(const std::string& name) {
   return ask_conductor<std::string>(leave_atom_v, name);
 }
 
+int Training::replicas() {
+  return static_cast<int>(ask_conductor<std::int64_t>(status_atom_v));
+}
+
 std::vector<std::string> Training::set_replicas(int count) {
   if (count < 1 || count > kMostOfAKind)
     fail(Code::invalid_argument, "a training run needs at least 1 and at most ", kMostOfAKind,
          " replicas, but ", count, " were asked for");
   std::vector<std::string> changed;
-  auto have = ask_conductor<std::int64_t>(status_atom_v);
+  auto have = replicas();
   for (; have < count; ++have) changed.push_back(add_replica());
   for (; have > count; --have) changed.push_back(remove_replica());
   return changed;
 }
 
-template <class Change>
-std::vector<std::string> Training::change_pipeline(const char* what, Change change) {
+template <class Work>
+auto Training::with_pipeline(Work work) {
   const std::shared_lock asking(asking_);
   std::unique_lock lock(mutex_);
   if (!running_ || !running_->conductor)
@@ -545,13 +549,28 @@ std::vector<std::string> Training::change_pipeline(const char* what, Change chan
   const PipelineEdits edits(running_->troupe, running_->pipeline);
   const auto conductor = running_->conductor;
   lock.unlock();
-  std::vector<std::string> changed = change(edits);
-  for (const auto& [name, actor] : running_->troupe.members())
-    for (const std::string kind : {"reader", "decoder"})
-      if (name.starts_with(kind))
-        running_->troupe.tell(running_->observer, assign_atom_v, name, actor, kind);
-  for (const auto& name : changed) caf::anon_send(conductor, log_atom_v, text(name, what));
-  return changed;
+  return work(edits, conductor);
+}
+
+int Training::readers() {
+  return with_pipeline([](const PipelineEdits& edits, const auto&) { return edits.readers(); });
+}
+
+int Training::decoders() {
+  return with_pipeline([](const PipelineEdits& edits, const auto&) { return edits.decoders(); });
+}
+
+template <class Change>
+std::vector<std::string> Training::change_pipeline(const char* what, Change change) {
+  return with_pipeline([&](const PipelineEdits& edits, const auto& conductor) {
+    std::vector<std::string> changed = change(edits);
+    for (const auto& [name, actor] : running_->troupe.members())
+      for (const std::string kind : {"reader", "decoder"})
+        if (name.starts_with(kind))
+          running_->troupe.tell(running_->observer, assign_atom_v, name, actor, kind);
+    for (const auto& name : changed) caf::anon_send(conductor, log_atom_v, text(name, what));
+    return changed;
+  });
 }
 
 std::string Training::add_reader() {
@@ -566,7 +585,7 @@ std::string Training::remove_reader(const std::string& name) {
 }
 
 std::vector<std::string> Training::set_readers(int count) {
-  return change_pipeline(" comes or goes",
+  return change_pipeline(readers() < count ? " joins" : " leaves",
                          [&](const PipelineEdits& edits) { return edits.set_readers(count); });
 }
 
@@ -581,7 +600,7 @@ std::string Training::remove_decoder() {
 }
 
 std::vector<std::string> Training::set_decoders(int count) {
-  return change_pipeline(" comes or goes",
+  return change_pipeline(decoders() < count ? " joins" : " leaves",
                          [&](const PipelineEdits& edits) { return edits.set_decoders(count); });
 }
 
@@ -613,6 +632,7 @@ Explanation Training::explain() const {
   settings.intra_op = budget.intra_op;
   settings.batch = data_.rows();
   settings.synchronous = !make_policy(options_.aggregation.policy)->single_sets();
+  settings.all_reduce = all_reduces(options_);
   settings.evaluate_every = options_.evaluation.every;
   settings.checkpoint_every = options_.checkpoints.every;
   return troupe::explain(*seen, settings);

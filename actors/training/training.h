@@ -177,6 +177,7 @@ class Training {
   std::string remove_replica(const std::string& name = "");
   /// Adds or removes until so many are left; returns the names of those that come or go.
   std::vector<std::string> set_replicas(int count);
+  int replicas();  ///< that are not about to leave
 
   /// One more reader of the training data, one less, so many; and the same for decoders: see
   /// PipelineEdits. Each record is still trained on once per epoch. At the same times as for
@@ -187,6 +188,8 @@ class Training {
   std::string add_decoder();
   std::string remove_decoder();
   std::vector<std::string> set_decoders(int count);
+  int readers();  ///< that are not about to leave
+  int decoders();
 
   /// The names of all actors: "replica 0", "shard 1", "feeder" ... From any thread.
   std::vector<std::string> members() const;
@@ -206,6 +209,8 @@ class Training {
   struct Running;
   template <class Answer, class... Words>
   Answer ask_conductor(Words... words);
+  template <class Work>
+  auto with_pipeline(Work work);
   template <class Change>
   std::vector<std::string> change_pipeline(const char* what, Change change);
   std::uint64_t memory_bound() const;

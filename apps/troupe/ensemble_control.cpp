@@ -18,7 +18,7 @@ const std::vector<std::string> kOrders{"status",      "members",        "join", 
 
 RunControl& EnsembleControl::of(const std::string& member) {
   const std::lock_guard guard(mutex_);
-  return members_[member];
+  return members_.try_emplace(member, KnobStyle::fields).first->second;
 }
 
 void EnsembleControl::tell(const std::string& member, const Progress& progress) {

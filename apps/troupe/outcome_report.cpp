@@ -58,7 +58,7 @@ int ending_code(const TrainingOutcome& outcome, const std::string& directory) {
 }
 
 int report(const TrainingOutcome& outcome, const Training& training, const TrainingOptions& options,
-           const std::vector<std::string>& names, const std::string& next) {
+           const std::vector<std::string>& names, KnobStyle style, const std::string& next) {
   report_outcome(outcome, names);
   note("{}", aggregation_summary(outcome.aggregation));
   if (outcome.restarts > 0)
@@ -67,7 +67,7 @@ int report(const TrainingOutcome& outcome, const Training& training, const Train
   if (outcome.records_lost > 0)
     note("left out:   {} samples, with gradients that are not finite\n",
          with_commas(static_cast<std::uint64_t>(outcome.records_lost)));
-  if (outcome.ending != Ending::failed) note("{}", summary(training.explain(), KnobStyle::flags));
+  if (outcome.ending != Ending::failed) note("{}", summary(training.explain(), style));
   if (!outcome.checkpoint.empty())
     note("checkpoint: {} (safetensors and a manifest; \"troupe inspect {}\" shows it)\n",
          outcome.checkpoint, outcome.checkpoint);

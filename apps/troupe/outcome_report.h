@@ -19,9 +19,9 @@ void report_outcome(const TrainingOutcome& outcome, const std::vector<std::strin
 /// The exit code of a run. Says what failed, and how a run that was stopped goes on.
 int ending_code(const TrainingOutcome& outcome, const std::string& directory);
 
-/// All that is to be said about a run of this training; returns the exit code. `next` says
-/// what to do after a run that has come to its end.
+/// All that is to be said about a run of this training; returns the exit code. `style` is
+/// that of advice, and `next` says what to do after a run that has come to its end.
 int report(const TrainingOutcome& outcome, const Training& training, const TrainingOptions& options,
-           const std::vector<std::string>& names, const std::string& next);
+           const std::vector<std::string>& names, KnobStyle style, const std::string& next);
 
 }  // namespace troupe::cli

@@ -40,7 +40,7 @@ int measure(const std::string& title, const TopologyFile& file, const ModelFunct
   note("\nmeasured: {}, {} steps: {:.3g} ms a step after the first\n", title, outcome.steps,
        outcome.steps > 1 ? 1000 * seconds / static_cast<double>(outcome.steps - 1) : 0.0);
   const auto explanation = training->explain();
-  note("{}\n{}", activity_table(explanation), summary(explanation, KnobStyle::options));
+  note("{}\n{}", activity_table(explanation), summary(explanation, KnobStyle::fields));
   return stop_training(*training, options, interrupted ? kExitInterrupted : kExitOk);
 }
 

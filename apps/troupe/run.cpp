@@ -23,7 +23,7 @@ namespace {
 
 int run_training(TopologyFile& file, const RunArguments& a) {
   std::vector<std::string> names;
-  RunControl control;
+  RunControl control(KnobStyle::fields);
   auto& options = file.options;
   options.progress =
       [&, printer = ProgressPrinter(schedulable_cpus())](const Progress& progress) mutable {
@@ -42,7 +42,7 @@ int run_training(TopologyFile& file, const RunArguments& a) {
   const auto next =
       fmt::format("next: troupe inspect {}; --set replicas=2 changes a field for one run\n",
                   options.checkpoints.directory);
-  const auto code = report(outcome, *training, options, names, next);
+  const auto code = report(outcome, *training, options, names, KnobStyle::fields, next);
   return stop_training(*training, options, code);
 }
 

@@ -57,14 +57,16 @@ int how_many(const std::string& order, const std::string& argument) {
   int count = 0;
   const auto* end = argument.data() + argument.size();
   const auto [stop, error] = std::from_chars(argument.data(), end, count);
-  if (error != std::errc() || stop != end || count < 1)
+  if (error != std::errc() || stop != end)
     fail(Code::invalid_argument, "say how many: ", order, " 4");
+  if (count < 1)
+    fail(Code::invalid_argument, order, " must be at least 1, but ", count, " were asked for");
   return count;
 }
 
-std::string come_or_go(const std::vector<std::string>& changed) {
-  return changed.empty() ? "there are so many already\n"
-                         : fmt::format("joining or leaving: {}\n", fmt::join(changed, ", "));
+std::string come_or_go(int before, int wanted, const std::vector<std::string>& changed) {
+  if (changed.empty()) return "there are so many already\n";
+  return fmt::format("{}: {}\n", wanted > before ? "joining" : "leaving", fmt::join(changed, ", "));
 }
 
 std::pair<std::string, std::string> split_order(const std::string& given) {
@@ -121,7 +123,7 @@ std::string RunControl::obey(const std::string& given, Training& training) {
   if (order == "explain") {
     alone();
     const auto explanation = training.explain();
-    return activity_table(explanation) + '\n' + summary(explanation, KnobStyle::flags);
+    return activity_table(explanation) + '\n' + summary(explanation, style_);
   }
   if (order == "policy") {
     if (argument.empty()) fail(Code::invalid_argument, "say which policy: policy ssp:2");
@@ -137,7 +139,11 @@ std::string RunControl::obey(const std::string& given, Training& training) {
   if (order == "add-replica") return alone(), training.add_replica() + " joins\n";
   if (order == "remove-replica")
     return training.remove_replica(argument) + " leaves when it has computed what it has\n";
-  if (order == "replicas") return come_or_go(training.set_replicas(how_many(order, argument)));
+  if (order == "replicas") {
+    const auto wanted = how_many(order, argument);
+    const auto before = training.replicas();
+    return come_or_go(before, wanted, training.set_replicas(wanted));
+  }
   if (auto done = edit_pipeline(order, argument, training)) return *done;
   if (order == "members") return alone(), fmt::format("{}\n", fmt::join(training.members(), "\n"));
   if (order == "stop") {

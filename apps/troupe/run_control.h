@@ -15,6 +15,9 @@ namespace troupe::cli {
 /// Lets others look at a training and change it while it runs ("troupe edit").
 class RunControl {
  public:
+  /// Explains the run with advice in that style.
+  explicit RunControl(KnobStyle style) : style_(style) {}
+
   /// Remembers how the run stands. From any thread, before and while it listens.
   void tell(const Progress& progress);
 
@@ -27,6 +30,7 @@ class RunControl {
   std::string status();
 
  private:
+  const KnobStyle style_;
   std::mutex mutex_;
   std::optional<Progress> progress_;
 };
@@ -46,8 +50,8 @@ std::pair<std::string, std::string> split_order(const std::string& given);
 void expect_alone(const std::string& order, const std::string& argument);
 /// "replicas 4"
 int how_many(const std::string& order, const std::string& argument);
-/// "joining or leaving: reader 1, reader 2"
-std::string come_or_go(const std::vector<std::string>& changed);
+/// "joining: reader 1, reader 2", where there were so many before
+std::string come_or_go(int before, int wanted, const std::vector<std::string>& changed);
 
 /// Carries out an order about readers and decoders; nothing for another one. `pipeline` has the
 /// methods of PipelineEdits.
@@ -58,13 +62,21 @@ std::optional<std::string> edit_pipeline(const std::string& order, const std::st
     return expect_alone(order, argument), pipeline.add_reader() + " joins\n";
   if (order == "remove-reader")
     return pipeline.remove_reader(argument) + " leaves, and hands back what it has not read\n";
-  if (order == "readers") return come_or_go(pipeline.set_readers(how_many(order, argument)));
+  if (order == "readers") {
+    const auto wanted = how_many(order, argument);
+    const auto before = pipeline.readers();
+    return come_or_go(before, wanted, pipeline.set_readers(wanted));
+  }
   if (order == "add-decoder")
     return expect_alone(order, argument), pipeline.add_decoder() + " joins\n";
   if (order == "remove-decoder")
     return expect_alone(order, argument),
            pipeline.remove_decoder() + " leaves when the queue has what it has\n";
-  if (order == "decoders") return come_or_go(pipeline.set_decoders(how_many(order, argument)));
+  if (order == "decoders") {
+    const auto wanted = how_many(order, argument);
+    const auto before = pipeline.decoders();
+    return come_or_go(before, wanted, pipeline.set_decoders(wanted));
+  }
   return std::nullopt;
 }
 

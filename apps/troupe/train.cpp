@@ -28,7 +28,7 @@ int train(const TrainArguments& a, bool plan) {
   const auto program = preparing([&] { return training_program(a.program, a.data); });
   auto options = training_options(a, program);
   std::vector<std::string> names;
-  RunControl control;
+  RunControl control(KnobStyle::flags);
   options.progress =
       [&, printer = ProgressPrinter(schedulable_cpus())](const Progress& progress) mutable {
         names = progress.names;
@@ -45,7 +45,8 @@ int train(const TrainArguments& a, bool plan) {
   bool interrupted = false;
   const auto outcome = run_until_interrupted(*training, interrupted);
   listening.reset();
-  const auto exit_code = report(outcome, *training, options, names, next_step(program, options));
+  const auto exit_code = report(outcome, *training, options, names, KnobStyle::flags,
+                                next_step(program, options));
   return stop_training(*training, options, exit_code);
 }
 

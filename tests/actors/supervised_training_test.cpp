@@ -446,7 +446,9 @@ TEST_F(AGoingRun, TakesReplicasInAndLetsThemGo) {
   start(counting_options("adding_sync", 1));
   EXPECT_EQ(training->add_replica(), "replica 1");
   EXPECT_THAT(training->set_replicas(3), ::testing::ElementsAre("replica 2"));
+  EXPECT_EQ(training->replicas(), 3);
   EXPECT_EQ(training->remove_replica("replica 0"), "replica 0");
+  EXPECT_EQ(training->replicas(), 2);
   EXPECT_TRUE(listener.hears("replica 0 has left"));
   EXPECT_EQ(training->remove_replica(), "replica 2");
   EXPECT_TRUE(listener.hears("replica 2 has left"));

@@ -111,11 +111,11 @@ string(CONCAT edited
   "\"$0\" edit five policy asink 2>&1; \"$0\" edit five polcy async 2>&1\n"
   "\"$0\" edit five replicas 3 && \"$0\" edit five remove-replica replica 0\n"
   "\"$0\" edit five readers 2 && \"$0\" edit five remove-reader && \"$0\" edit five decoders 3\n"
-  "\"$0\" edit five readers many 2>&1\n"
+  "\"$0\" edit five readers many 2>&1; \"$0\" edit five replicas 0 2>&1\n"
   "\"$0\" edit five policy async && \"$0\" edit five explain && \"$0\" edit five stop\n"
   "wait $run; code=$?; cat five.log; ls five; exit $code")
 expect_sh("${edited}" 130
-  "no policy is called 'asink'.*did you mean 'policy'.*joining or leaving: replica 2.*replica 0 leaves when.*joining or leaving: reader 1.*reader 1 leaves, and hands back.*joining or leaving: decoder ..*say how many: readers 4.*the policy will be async.*replica 1 .*the run ends after the step.*stopped: step "
+  "no policy is called 'asink'.*did you mean 'policy'.*joining: replica 2.*replica 0 leaves when.*joining: reader 1.*reader 1 leaves, and hands back.*(joining|leaving): decoder ..*say how many: readers 4.*replicas must be at least 1.*the policy will be async.*replica 1 .*the run ends after the step.*stopped: step "
   ${tiny} --set data.epochs=0 -d five --no-summaries --set evaluation.every=0
   --progress-interval 0.1)
 
@@ -149,7 +149,7 @@ string(CONCAT edited
   "  n=$((n + 1)); [ $n -lt 600 ] || exit 7; sleep 0.1; done\n"
   "\"$0\" edit six stop; wait $run; code=$?; cat six.log; ls six; exit $code")
 expect_sh("${edited}" 130
-  "wrong.pbtxt:[0-9]+:[0-9]+: .*has no member 'nobody'; there are: late, cnn3, cnn5.*member called 'mlp' already.*no order 'polcy' for members.*member 'late' joins.*the policy will be async.*joining or leaving: replica 1.*member 'cnn5' ends after.*is read by one reader.*joining or leaving: decoder.*no member 'nobody'.*late.*member late"
+  "wrong.pbtxt:[0-9]+:[0-9]+: .*has no member 'nobody'; there are: late, cnn3, cnn5.*member called 'mlp' already.*no order 'polcy' for members.*member 'late' joins.*the policy will be async.*joining: replica 1.*member 'cnn5' ends after.*is read by one reader.*(joining|leaving): decoder.*no member 'nobody'.*late.*member late"
   ${small} --set data.epochs=0 -d six --no-summaries --progress-interval 0.1)
 
 expect(1 "no run listens at five/control.sock" edit five status)

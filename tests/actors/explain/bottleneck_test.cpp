@@ -300,6 +300,36 @@ TEST(Bottleneck, IsTheSlowestOfTheSynchronousReplicas) {
   EXPECT_EQ(finding.limit, Limit::waiting);
   EXPECT_EQ(finding.actor, "replica 1");
   EXPECT_EQ(first_knob(finding), "--async");
+
+  run.settings.all_reduce = true;  // which is refused with async
+  const auto reduced = run.explain().finding;
+  EXPECT_EQ(reduced.limit, Limit::waiting);
+  EXPECT_EQ(first_knob(reduced), "");
+  EXPECT_THAT(reduced.advice[0].why, HasSubstr("all replicas wait for each other"));
+}
+
+TEST(Bottleneck, IsNotHelpedByMoreShardsInAnAllReduce) {
+  auto run = fast_data(1, 1);
+  run.set(run.replicas, {.busy = 0.3, .out = 0.7, .records = 100});
+  run.set(run.shards, {.busy = 0.9, .records = 10});
+  run.cpu = 1.0;
+  const auto knobs = [&] {
+    std::string names;
+    for (const auto& advice : run.explain().finding.advice)
+      names += knob_name(advice.knob, KnobStyle::flags) + ' ';
+    return names;
+  };
+  EXPECT_THAT(knobs(), HasSubstr("--shards"));
+  run.settings.all_reduce = true;
+  EXPECT_EQ(run.explain().finding.limit, Limit::shards);
+  EXPECT_EQ(knobs(), "--batch ");
+}
+
+TEST(AnExplanation, GivesAdviceInFieldsToWhoeverRunsAFile) {
+  EXPECT_THAT(summary(one_decoder_too_few().explain(), KnobStyle::fields),
+              HasSubstr("faster: --set data.decoding.decoders=4: "));
+  EXPECT_EQ(knob_name(Knob::asynchronous, KnobStyle::fields), "--set aggregation.policy=async");
+  EXPECT_EQ(knob_name(Knob::batch, KnobStyle::fields), "--set data.batch.rows");
 }
 
 TEST(Bottleneck, IsEvaluationThatTakesMostOfTheArithmetic) {

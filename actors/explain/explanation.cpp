@@ -176,8 +176,7 @@ std::string summary(const Explanation& e, KnobStyle style) {
     constexpr std::size_t kMost = 2;
     if (told++ == kMost) break;
     auto words = knob_name(advice.knob, style);
-    if (!words.empty() && !advice.value.empty())
-      words += between(style) + advice.value;
+    if (!words.empty() && !advice.value.empty()) words += between(style) + advice.value;
     if (!words.empty()) words += ": ";
     lines += labelled(told == 1 ? "faster:" : "or:", words + advice.why);
   }

@@ -22,7 +22,8 @@ Names names_of(Knob knob) {
     case Knob::capacity_bytes:
       return {"", "ShuffleOptions::capacity_bytes", "data.shuffle.capacity_bytes"};
     case Knob::min_after_dequeue:
-      return {"--min-after-dequeue", "ShuffleOptions::min_after_dequeue", "data.shuffle.min_after_dequeue"};
+      return {"--min-after-dequeue", "ShuffleOptions::min_after_dequeue",
+              "data.shuffle.min_after_dequeue"};
     case Knob::batch:
       return {"--batch", "Examples::batch", "data.batch.rows"};
     case Knob::replicas:
@@ -30,7 +31,8 @@ Names names_of(Knob knob) {
     case Knob::shards:
       return {"--shards", "TrainingOptions::shards", "shards"};
     case Knob::asynchronous:
-      return {"--async", "TrainingOptions::aggregation.policy = \"async\"", "aggregation.policy=async"};
+      return {"--async", "TrainingOptions::aggregation.policy = \"async\"",
+              "aggregation.policy=async"};
     case Knob::inter_op:
       return {"--inter-op", "ThreadBudget::inter_op", "threads.inter_op"};
     case Knob::intra_op:

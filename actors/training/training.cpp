@@ -525,9 +525,7 @@ std::string Training::remove_replica(const std::string& name) {
   return ask_conductor<std::string>(leave_atom_v, name);
 }
 
-int Training::replicas() {
-  return static_cast<int>(ask_conductor<std::int64_t>(status_atom_v));
-}
+int Training::replicas() { return static_cast<int>(ask_conductor<std::int64_t>(status_atom_v)); }
 
 std::vector<std::string> Training::set_replicas(int count) {
   if (count < 1 || count > kMostOfAKind)

@@ -45,8 +45,8 @@ int train(const TrainArguments& a, bool plan) {
   bool interrupted = false;
   const auto outcome = run_until_interrupted(*training, interrupted);
   listening.reset();
-  const auto exit_code = report(outcome, *training, options, names, KnobStyle::flags,
-                                next_step(program, options));
+  const auto exit_code =
+      report(outcome, *training, options, names, KnobStyle::flags, next_step(program, options));
   return stop_training(*training, options, exit_code);
 }
 

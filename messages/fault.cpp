@@ -43,6 +43,9 @@ Error to_error(const caf::error& error) {
                      : std::string(to_string(static_cast<Code>(error.code())));
     return {static_cast<Code>(error.code()), words};
   }
+  // In better words than CAF's.
+  if (error == caf::exit_reason::kill) return {nearest(error), "it was killed"};
+  if (error == caf::sec::request_receiver_down) return {nearest(error), "it has ended"};
   return {nearest(error), caf::actor_system_config::render(error)};
 }
 

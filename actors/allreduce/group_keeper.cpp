@@ -53,6 +53,10 @@ void let_leavers_go(Self self, const OptionsPtr& options) {
     if (!member.leaves) return false;
     self->send(options->coordinator, detach_atom_v, index);
     end(self, member, caf::exit_reason::user_shutdown);
+    if (options->forget) {
+      if (member.shard) options->forget(caf::actor_cast<caf::actor>(member.shard));
+      if (member.reducer) options->forget(caf::actor_cast<caf::actor>(member.reducer));
+    }
     return true;
   });
 }
@@ -65,7 +69,12 @@ void take_in(Self self, const OptionsPtr& options) {
     auto& member = s.members[index];
     member.shard = newcomer.shard;
     member.reducer = newcomer.reducer;
+    member.made = true;
     member.lost = false;
+    if (options->enter) {
+      options->enter(text("shard ", index), caf::actor_cast<caf::actor>(member.shard));
+      options->enter(text("reducer ", index), caf::actor_cast<caf::actor>(member.reducer));
+    }
     if (!member.first) member.first = member.shard;
     self->send(member.shard, promote_atom_v);
     // Not the shard itself: from it that might come after word of its death.
@@ -174,8 +183,11 @@ void lose(Self self, const OptionsPtr& options, std::uint32_t index, const std::
   auto& member = self->state.members.at(index);
   const auto why = fault(Code::unavailable, who, " ", index, " died (", cause, ")");
   if (!std::exchange(member.lost, true)) {
+    const bool others = std::any_of(self->state.members.begin(), self->state.members.end(),
+                                    [](const auto& one) { return !one.second.lost; });
     tell(self, options,
-         text(who, " ", index, " died (", cause, "): another one gets what the others have"));
+         text(who, " ", index, " died (", cause, "): ",
+              others ? "another one gets what the others have" : "nobody is left who has the same"));
     end(self, member, why);
     member.replicas.clear();
   }
@@ -236,7 +248,7 @@ void remove(Self self, const OptionsPtr& options, std::uint32_t number) {
 GroupKeeperState::~GroupKeeperState() {
   dismiss(*this);
   for (const auto& [index, member] : members) {
-    if (!member.shard) continue;
+    if (!member.made) continue;
     caf::anon_send_exit(member.shard, caf::exit_reason::user_shutdown);
     caf::anon_send_exit(member.reducer, caf::exit_reason::user_shutdown);
   }

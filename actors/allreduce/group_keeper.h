@@ -3,6 +3,7 @@
 #include <caf/typed_event_based_actor.hpp>
 #include <caf/typed_response_promise.hpp>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -32,6 +33,9 @@ struct GroupKeeperOptions {
   Coordinator coordinator;
   SnapshotSink sink;          ///< as the first shard has it; may be none
   TrainingListener listener;  ///< hears who died; may be none
+  /// That one is a member of that name from now on, instead of the one before it; may be none.
+  std::function<void(const std::string& name, const caf::actor&)> enter;
+  std::function<void(const caf::actor&)> forget;  ///< that one has left; may be none
 };
 
 struct GroupKeeperState {
@@ -48,6 +52,7 @@ struct GroupKeeperState {
     Reducer reducer;
     std::vector<Replica> replicas;  ///< of its number: the one that is here, or is about to end
     std::vector<Asked> asked;
+    bool made = false;    ///< here
     bool lost = false;    ///< there is to be another one
     bool leaves = false;  ///< there is not
   };

@@ -41,6 +41,7 @@ void replace(Self self, const OptionsPtr& options, std::size_t index, const std:
                             "): go on from the last checkpoint"));
   kept.shard = kept.copies.front();
   kept.copies.erase(kept.copies.begin());
+  if (options->enter) options->enter(title, caf::actor_cast<caf::actor>(kept.shard));
   self->send(kept.shard, promote_atom_v);
   make_copies(self, options, index);
   const auto number = static_cast<std::uint32_t>(index);

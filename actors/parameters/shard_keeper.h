@@ -2,6 +2,7 @@
 
 #include <caf/typed_response_promise.hpp>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "troupe/actors/parameters/parameter_shard.h"
@@ -18,6 +19,8 @@ struct ShardKeeperOptions {
   std::uint32_t backups = 1;  ///< copies of each
   SnapshotSink sink;          ///< as the shards have it; may be none
   TrainingListener listener;  ///< hears of deaths and of new copies; may be none
+  /// That copy has taken the place of the shard of that name; may be none.
+  std::function<void(const std::string& name, const caf::actor&)> enter;
 };
 
 struct ShardKeeperState {

@@ -19,7 +19,7 @@ bool went_in_peace(const caf::error& reason) {
 
 std::string words_of(const caf::error& reason) {
   if (!reason) return "it had nothing left to do";
-  if (reason == caf::exit_reason::kill) return "it was killed";
+  if (reason == caf::exit_reason::kill) return to_error(reason).what();
   return render(reason);
 }
 

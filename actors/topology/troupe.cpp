@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <caf/all.hpp>
+#include <iterator>
 #include <map>
 
 namespace troupe {
@@ -30,10 +31,10 @@ void Troupe::add(const std::string& name, caf::actor actor) {
 }
 
 void Troupe::replace(const std::string& name, caf::actor actor) {
-  {
-    const std::lock_guard guard(mutex_);
-    std::erase_if(members_, [&](const auto& known) { return known.first == name; });
-  }
+  std::unique_lock lock(mutex_);
+  for (auto& [known, member] : members_)
+    if (known == name) return std::swap(member, actor);
+  lock.unlock();
   add(name, std::move(actor));
 }
 
@@ -53,6 +54,14 @@ void Troupe::dismiss(const caf::actor& member) {
   caf::anon_send_exit(member, caf::exit_reason::user_shutdown);
   const std::lock_guard guard(mutex_);
   std::erase_if(members_, [&](const auto& known) { return known.second == member; });
+}
+
+void Troupe::retire(const caf::actor& member) {
+  const std::lock_guard guard(mutex_);
+  const auto stays = std::stable_partition(
+      members_.begin(), members_.end(), [&](const auto& known) { return known.second != member; });
+  std::move(stays, members_.end(), std::back_inserter(retired_));
+  members_.erase(stays, members_.end());
 }
 
 void Troupe::forget(const caf::actor& member) {
@@ -96,6 +105,8 @@ std::vector<std::string> Troupe::stop(std::chrono::milliseconds deadline) {
       const std::lock_guard guard(mutex_);
       stopping_ = true;
       members.swap(members_);
+      members.insert(members.end(), retired_.begin(), retired_.end());
+      retired_.clear();
     }
     for (const auto& [name, actor] : members) {
       alive[actor.address()] = name;

@@ -24,7 +24,7 @@ namespace troupe {
 
 /// A set of actors with names, on threads of their own, that is started and
 /// stopped as one. Not for use by several threads, but for stop(), members(), ask(), tell(),
-/// spawn(), replace() and forget().
+/// spawn(), replace(), retire() and forget().
 class Troupe {
  public:
   explicit Troupe(ThreadBudget budget);
@@ -61,6 +61,9 @@ class Troupe {
   /// one that is observed.
   void dismiss(const caf::actor& member);
 
+  /// One that has nothing to do any more: stop() ends it, but members() does not list it.
+  void retire(const caf::actor& member);
+
   /// One that has ended by itself is not a member any more.
   void forget(const caf::actor& member);
 
@@ -92,7 +95,8 @@ class Troupe {
     return std::move(*answer);
   }
 
-  /// The same without a time limit; calls `poll` several times a second while it waits.
+  /// The same without a time limit; calls `poll` several times a second while it waits. Throws
+  /// unavailable, naming the actor, when it ends without an answer.
   template <class T, class Handle, class Atom>
   T ask_while(const Handle& whom, Atom atom, const std::function<void()>& poll) {
     caf::scoped_actor self{*system_};
@@ -103,12 +107,16 @@ class Troupe {
               .then([=](T& value) { helper->send(to, std::move(value)); },
                     [=](caf::error& e) { helper->send(to, std::move(e)); });
         });
+    self->monitor(whom);  // whoever dies with the question in hand does not answer it
     std::optional<T> answer;
     std::optional<Error> error;
+    std::optional<Error> end;
     while (!answer && !error) {
+      // An answer that it gave before its end may still be on its way.
       self->receive([&](T& value) { answer = std::move(value); },
                     [&](caf::error& e) { error = to_error(e); },
-                    caf::after(std::chrono::milliseconds(100)) >> [] {});
+                    [&](const caf::down_msg& down) { end = to_error(down.reason); },
+                    caf::after(std::chrono::milliseconds(100)) >> [&] { error = end; });
       poll();
     }
     if (error) throw error->within(name_of(caf::actor_cast<caf::actor>(whom)));
@@ -150,8 +158,9 @@ class Troupe {
   caf::actor_system* system_ = nullptr;
   std::atomic<bool> left_behind_{false};  // a guest could not end all of its actors
   std::unique_ptr<SharedQueues> shared_;
-  mutable std::mutex mutex_;  ///< of the next two
+  mutable std::mutex mutex_;  ///< of the next three
   std::vector<std::pair<std::string, caf::actor>> members_;
+  std::vector<std::pair<std::string, caf::actor>> retired_;
   bool stopping_ = false;
   Topology topology_;
   std::vector<caf::actor> observed_;

@@ -142,6 +142,10 @@ ShardKeeper spawn_group_keeper(Casting c, std::vector<ShardKeeperOptions::Kept> 
   o.coordinator = o.members.at(0).options.coordinator;
   o.sink = sink;
   o.listener = listener;
+  o.enter = [&troupe = c.troupe](const std::string& name, const caf::actor& member) {
+    troupe.replace(name, member);
+  };
+  o.forget = [&troupe = c.troupe](const caf::actor& member) { troupe.forget(member); };
   return c.troupe.spawn("group keeper", group_keeper, o);
 }
 
@@ -156,6 +160,9 @@ ShardKeeper spawn_keeper(Casting c, std::vector<ShardKeeperOptions::Kept> shards
   o.backups = static_cast<std::uint32_t>(c.options.backup_shards);
   o.sink = sink;
   o.listener = listener;
+  o.enter = [&troupe = c.troupe](const std::string& name, const caf::actor& member) {
+    troupe.replace(name, member);
+  };
   return c.troupe.spawn("shard keeper", shard_keeper, o);
 }
 

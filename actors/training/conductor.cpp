@@ -76,7 +76,8 @@ LeadingConductor::behavior_type conductor(ConductorSelf self, ConductorOptionsPt
       },
       [self, options](report_atom, const TrainingEvent& event) {
         if (options->events && !self->state.over)
-          options->events(text("step ", event.step, ": ", event.message));
+          options->events(text("step ", event.step > 0 ? event.step : self->state.progress.step,
+                               ": ", event.message));
       },
       [self, options](start_atom) -> caf::result<TrainingOutcome> {
         auto& s = self->state;

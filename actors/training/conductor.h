@@ -26,7 +26,8 @@ struct ConductorOptions {
   /// all-reduce one that came later has the shard that the group has made for it. Without this
   /// function the first loss ends the run.
   std::function<Replica(std::uint32_t, const std::string&, const Shard&)> spawn_replica;
-  RestartOptions restarts;  ///< of replicas that are lost
+  std::function<void(const caf::actor&)> retire;  ///< that replica has left; may be none
+  RestartOptions restarts;                        ///< of replicas that are lost
   std::string fixed;        ///< why replicas cannot come and go; empty when they can
   Feeder feeder;            ///< whose books count; may be none
   std::vector<Shard> shards;

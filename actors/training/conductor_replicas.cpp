@@ -26,6 +26,7 @@ void leave(Self self, const OptionsPtr& options, const std::string& name) {
   m.at = At::end;
   s.rules->remove(name);
   if (m.leaving) {
+    if (options->retire) options->retire(caf::actor_cast<caf::actor>(m.handle));
     tell(self, options, text(name, " has left"));
     if (options->group) self->send(options->group, leave_atom_v, m.index);
   }

@@ -21,6 +21,7 @@
 #include "troupe/actors/training/feeder.h"
 #include "troupe/actors/training/fragments.h"
 #include "troupe/actors/training/initial_shards.h"
+#include "troupe/actors/training/lost_leaders.h"
 #include "troupe/actors/training/option_check.h"
 #include "troupe/actors/training/policy_check.h"
 #include "troupe/actors/training/publisher.h"
@@ -420,6 +421,7 @@ TrainingOutcome Training::run() {
   if (all_reduces(o)) c.group = caf::actor_cast<GroupKeeper>(keeper);
   std::vector<caf::actor_addr> vital{coordinator_.address(), batches.address()};
   for (const auto& shard : shards) vital.push_back(shard.address());
+  if (keeper) vital.push_back(keeper.address());
   for (const auto& [name, actor] : c.watched)
     if (name.rfind("device ", 0) == 0 ||
         std::find(vital.begin(), vital.end(), actor.address()) != vital.end())
@@ -466,17 +468,23 @@ TrainingOutcome Training::run() {
                   std::string("shard 0"));
     return spawned;
   };
+  c.retire = [&troupe](const caf::actor& left) { troupe.retire(left); };
   troupe.tell(running_->observer, start_atom_v);
   {
     const std::lock_guard guard(observer_mutex_);
     observing_ = true;
   }
-  auto outcome = troupe.ask_while<TrainingOutcome>(
-      running_->conductor, start_atom_v, [this, asked = false]() mutable {
-        if (asked || !stop_requested_.load()) return;
-        asked = true;
-        running_->troupe.tell(running_->conductor, stop_atom_v);
-      });
+  TrainingOutcome outcome;
+  try {
+    outcome = troupe.ask_while<TrainingOutcome>(
+        running_->conductor, start_atom_v, [this, asked = false]() mutable {
+          if (asked || !stop_requested_.load()) return;
+          asked = true;
+          running_->troupe.tell(running_->conductor, stop_atom_v);
+        });
+  } catch (const Error& error) {
+    outcome = outcome_without_conductor(casting, error);
+  }
   if (running_->publisher && outcome.ending != Ending::failed)
     publish_last(casting, running_->publisher);
   try {
@@ -492,7 +500,7 @@ TrainingOutcome Training::run() {
       outcome.message = text("the last summaries are lost: ", error.what());
     }
   }
-  const auto seen = troupe.ask<ObservationsPtr>(running_->observer, o.patience, status_atom_v);
+  const auto seen = last_observations(casting, running_->observer);
   const std::lock_guard guard(observer_mutex_);
   observing_ = false;
   observations_ = seen;
@@ -502,7 +510,7 @@ TrainingOutcome Training::run() {
 ObservationsPtr Training::observed() const {
   const std::lock_guard guard(observer_mutex_);
   if (observations_) return observations_;
-  if (!observing_) fail(Code::failed_precondition, "there is nothing to explain before a run");
+  if (!observing_) fail(Code::failed_precondition, "there is nothing to explain before a run, or when its observer is lost");
   return running_->troupe.ask<ObservationsPtr>(running_->observer, options_.patience,
                                                status_atom_v);
 }

@@ -57,6 +57,14 @@ int ending_code(const TrainingOutcome& outcome, const std::string& directory) {
   return kExitInterrupted;
 }
 
+/// An event has said why when nobody can.
+void explain_run(const Training& training, KnobStyle style) {
+  try {
+    note("{}", summary(training.explain(), style));
+  } catch (const Error&) {
+  }
+}
+
 int report(const TrainingOutcome& outcome, const Training& training, const TrainingOptions& options,
            const std::vector<std::string>& names, KnobStyle style, const std::string& next) {
   report_outcome(outcome, names);
@@ -67,7 +75,7 @@ int report(const TrainingOutcome& outcome, const Training& training, const Train
   if (outcome.records_lost > 0)
     note("left out:   {} samples, with gradients that are not finite\n",
          with_commas(static_cast<std::uint64_t>(outcome.records_lost)));
-  if (outcome.ending != Ending::failed) note("{}", summary(training.explain(), style));
+  if (outcome.ending != Ending::failed) explain_run(training, style);
   if (!outcome.checkpoint.empty())
     note("checkpoint: {} (safetensors and a manifest; \"troupe inspect {}\" shows it)\n",
          outcome.checkpoint, outcome.checkpoint);

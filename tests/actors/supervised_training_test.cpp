@@ -27,6 +27,7 @@ using test::small_model;
 using ::testing::Contains;
 using ::testing::Each;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // ---- records that are counted ----------------------------------------------------------------
 
@@ -325,13 +326,18 @@ class Listener {
   }
   bool hears(const std::string& part) {
     std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, 10min, [&] {
-      return std::any_of(heard_.begin(), heard_.end(),
-                         [&](const auto& words) { return words.find(part) != std::string::npos; });
-    });
+    return changed_.wait_for(lock, 10min, [&] { return has(part); });
+  }
+  bool has_heard(const std::string& part) {
+    const std::lock_guard guard(mutex_);
+    return has(part);
   }
 
  private:
+  bool has(const std::string& part) const {
+    return std::any_of(heard_.begin(), heard_.end(),
+                       [&](const auto& words) { return words.find(part) != std::string::npos; });
+  }
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<std::string> heard_;
@@ -412,7 +418,8 @@ TEST_P(TheOnly, ActorOfItsKindEndsTheRunWhenItIsLost) {
 }
 
 INSTANTIATE_TEST_SUITE_P(InARun, TheOnly,
-                         ::testing::Values("coordinator", "feeder", "device CPU:0", "shard 0"),
+                         ::testing::Values("conductor", "coordinator", "feeder", "device CPU:0",
+                                           "shard 0"),
                          [](const auto& info) {
                            std::string name = info.param;
                            std::replace_if(
@@ -420,6 +427,62 @@ INSTANTIATE_TEST_SUITE_P(InARun, TheOnly,
                                '_');
                            return name;
                          });
+
+TEST_F(AGoingRun, EndsNamingTheKeeperOfItsAllReduceWhenThatIsLost) {
+  auto o = counting_options("sync", 3);
+  o.aggregation.all_reduce = "ring";
+  start(o);
+  training->kill("group keeper");
+  thread.join();
+  EXPECT_EQ(outcome.ending, Ending::failed);
+  EXPECT_THAT(outcome.message, HasSubstr("group keeper ended: it was killed"));
+  EXPECT_TRUE(training->stop(60s).empty());
+}
+
+TEST_F(AGoingRun, EndsNamingTheKeeperOfItsShardsWhenThatIsLostAfterAShard) {
+  auto o = counting_options("adding_sync", 2);
+  o.backup_shards = 1;
+  start(o);
+  training->kill("shard 0");
+  ASSERT_TRUE(listener.hears("its copy has taken its place"));
+  training->kill("shard keeper");
+  thread.join();
+  EXPECT_EQ(outcome.ending, Ending::failed);
+  EXPECT_THAT(outcome.message, HasSubstr("shard keeper ended: it was killed"));
+  EXPECT_TRUE(training->stop(60s).empty());
+}
+
+TEST_F(AGoingRun, TellsWhenAShardOfItsAllReduceDied) {
+  auto o = counting_options("sync", 2);
+  o.aggregation.all_reduce = "ring";
+  start(o);
+  training->kill("shard 1");
+  EXPECT_TRUE(listener.hears("shard 1 died (it was killed): another one gets"));
+  EXPECT_FALSE(listener.has_heard("step 0: shard 1 died"));
+  finish();
+  EXPECT_EQ(outcome.ending, Ending::stopped) << outcome.message;
+}
+
+TEST_F(AGoingRun, PromisesNobodyInThePlaceOfTheLastShardOfAnAllReduce) {
+  auto o = counting_options("sync", 1);
+  o.aggregation.all_reduce = "ring";
+  start(o);
+  training->kill("shard 0");
+  EXPECT_TRUE(listener.hears("shard 0 died (it was killed): nobody is left who has the same"));
+  thread.join();
+  EXPECT_EQ(outcome.ending, Ending::failed);
+  EXPECT_THAT(outcome.message, HasSubstr("all shards of the all-reduce have died"));
+}
+
+TEST_F(AGoingRun, GoesOnWithoutItsObserver) {
+  start(counting_options("adding_sync", 2));
+  training->kill("observer");
+  finish();
+  EXPECT_EQ(outcome.ending, Ending::stopped) << outcome.message;
+  EXPECT_TRUE(listener.hears("nothing to explain about this run: observer: it has ended"));
+  EXPECT_THAT(test::message_of([&] { training->explain(); }), HasSubstr("its observer is lost"));
+  EXPECT_TRUE(training->stop(60s).empty());
+}
 
 TEST_F(AGoingRun, SaysWhoThereIsWhenNobodyIsCalledSo) {
   start(counting_options("adding_sync", 2));
@@ -447,9 +510,11 @@ TEST_F(AGoingRun, TakesReplicasInAndLetsThemGo) {
   EXPECT_EQ(training->add_replica(), "replica 1");
   EXPECT_THAT(training->set_replicas(3), ::testing::ElementsAre("replica 2"));
   EXPECT_EQ(training->replicas(), 3);
+  EXPECT_THAT(training->members(), Contains("replica 2"));
   EXPECT_EQ(training->remove_replica("replica 0"), "replica 0");
   EXPECT_EQ(training->replicas(), 2);
   EXPECT_TRUE(listener.hears("replica 0 has left"));
+  EXPECT_THAT(training->members(), Not(Contains("replica 0")));
   EXPECT_EQ(training->remove_replica(), "replica 2");
   EXPECT_TRUE(listener.hears("replica 2 has left"));
   EXPECT_THAT(test::message_of([&] { training->remove_replica(); }),
@@ -478,6 +543,12 @@ TEST_F(AGoingRun, HasAShardForEachReplicaOfAnAllReduceThatComes) {
   EXPECT_EQ(training->remove_replica("replica 1"), "replica 1");
   EXPECT_TRUE(listener.hears("replica 1 has left"));
   EXPECT_EQ(training->add_replica(), "replica 3");
+  const auto members = training->members();
+  for (const std::string kind : {"replica ", "shard ", "reducer "}) {
+    EXPECT_THAT(members, Contains(kind + "2"));
+    EXPECT_THAT(members, Contains(kind + "3"));
+    EXPECT_THAT(members, Not(Contains(kind + "1")));
+  }
   finish();
   EXPECT_EQ(outcome.ending, Ending::stopped) << outcome.message;
   EXPECT_EQ(outcome.aggregation.replicas.size(), 4u);

@@ -1,5 +1,6 @@
 #include "troupe/messages/fault.h"
 
+#include <caf/exit_reason.hpp>
 #include <caf/sec.hpp>
 
 #include "support/actor_test.h"
@@ -16,6 +17,11 @@ TEST(Fault, KeepsCodeAndWordsOfAnError) {
 TEST(Fault, TranslatesTheErrorsOfTheActorSystem) {
   EXPECT_EQ(code_of(caf::make_error(caf::sec::request_timeout)), Code::deadline_exceeded);
   EXPECT_EQ(code_of(caf::make_error(caf::sec::request_receiver_down)), Code::unavailable);
+}
+
+TEST(Fault, SaysInWordsThatAnActorWasKilledOrHasEnded) {
+  EXPECT_STREQ(to_error(caf::exit_reason::kill).what(), "it was killed");
+  EXPECT_STREQ(to_error(caf::sec::request_receiver_down).what(), "it has ended");
 }
 
 TEST(ThreadBudget, ReplacesZeroByTheSchedulableCpus) {

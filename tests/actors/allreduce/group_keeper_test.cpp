@@ -152,6 +152,7 @@ class SteppedGroup : public test::ActorTest {
     k.kind = kind;
     k.coordinator = coordinator_;
     k.listener = c.listener;
+    k.enter = [this](const std::string& name, const caf::actor& actor) { entered[name] = actor; };
     std::vector<ReductionPort> ports;
     for (std::uint32_t i = 0; i < kMembers; ++i) {
       ShardOptions o;
@@ -199,6 +200,7 @@ class SteppedGroup : public test::ActorTest {
     replicas->make = {};
     replicas->keeper = GroupKeeper();
     replicas->shards.clear();
+    entered.clear();
     for (const auto& one : made_) caf::anon_send_exit(one, caf::exit_reason::kill);
     for (const auto& one :
          {caf::actor_cast<caf::actor>(keeper_), starter_, caf::actor_cast<caf::actor>(feeder_)})
@@ -257,6 +259,7 @@ class SteppedGroup : public test::ActorTest {
   std::int64_t trained() { return ask<LedgerStatus>(feeder_, ledger_atom_v)->value->trained; }
 
   std::shared_ptr<Starter> replicas = std::make_shared<Starter>();
+  std::map<std::string, caf::actor> entered;
   std::shared_ptr<test::Reports> reports = std::make_shared<test::Reports>();
 
  private:
@@ -413,6 +416,16 @@ TEST(GroupKeeperRuns, SayWhoDied) {
   EXPECT_THAT(run.reports->events[0].message,
               AllOf(HasSubstr("reducer 1 died"), HasSubstr("gets what the others have")));
   EXPECT_EQ(run.replicas->restarts, 1U);
+}
+
+TEST(GroupKeeperRuns, SayWhoTakesThePlaceOfWhom) {
+  SteppedGroup run(AllReduce::ring);
+  for (int i = 0; i < 60; ++i) run.step();
+  run.kill_now(Victim::shard, 1);
+  run.finish();
+  EXPECT_EQ(run.entered.size(), 2U);
+  EXPECT_EQ(run.entered["shard 1"], caf::actor_cast<caf::actor>(run.member(1).shard));
+  EXPECT_EQ(run.entered["reducer 1"], caf::actor_cast<caf::actor>(run.member(1).reducer));
 }
 
 }  // namespace

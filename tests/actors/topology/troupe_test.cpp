@@ -2,6 +2,10 @@
 
 #include <gmock/gmock.h>
 
+#include <caf/response_promise.hpp>
+#include <caf/stateful_actor.hpp>
+
+#include "support/message_of.h"
 #include "troupe/queues/fifo_queue.h"
 
 namespace troupe {
@@ -41,6 +45,25 @@ TEST(TroupeTest, HasGuestsWithMembersOfTheirOwn) {
   }
   host.ask<QueueStatus>(shared, kPatience, status_atom_v);
   EXPECT_TRUE(host.stop(kPatience).empty());
+}
+
+/// Takes a question, and never answers it.
+caf::behavior silent(caf::stateful_actor<caf::response_promise>* self) {
+  return {[self](start_atom) {
+            self->state = self->make_response_promise();
+            return self->state;
+          },
+          [self](stop_atom) { self->quit(caf::exit_reason::kill); }};
+}
+
+TEST(TroupeTest, EndsTheWaitingForOneThatEndsWithoutAnAnswer) {
+  Troupe troupe(ThreadBudget{2, 1});
+  const auto whom = troupe.spawn("somebody", silent);
+  const auto ask = [&] {
+    troupe.ask_while<caf::ok_atom>(whom, start_atom_v, [&] { troupe.tell(whom, stop_atom_v); });
+  };
+  EXPECT_THAT(test::message_of(ask), ::testing::HasSubstr("somebody: it "));
+  EXPECT_NE(test::message_of(ask), "no error");  // it has ended already
 }
 
 }  // namespace

@@ -185,9 +185,10 @@ void lose(Self self, const OptionsPtr& options, std::uint32_t index, const std::
   if (!std::exchange(member.lost, true)) {
     const bool others = std::any_of(self->state.members.begin(), self->state.members.end(),
                                     [](const auto& one) { return !one.second.lost; });
-    tell(self, options,
-         text(who, " ", index, " died (", cause, "): ",
-              others ? "another one gets what the others have" : "nobody is left who has the same"));
+    tell(
+        self, options,
+        text(who, " ", index, " died (", cause, "): ",
+             others ? "another one gets what the others have" : "nobody is left who has the same"));
     end(self, member, why);
     member.replicas.clear();
   }

@@ -28,8 +28,8 @@ struct ConductorOptions {
   std::function<Replica(std::uint32_t, const std::string&, const Shard&)> spawn_replica;
   std::function<void(const caf::actor&)> retire;  ///< that replica has left; may be none
   RestartOptions restarts;                        ///< of replicas that are lost
-  std::string fixed;        ///< why replicas cannot come and go; empty when they can
-  Feeder feeder;            ///< whose books count; may be none
+  std::string fixed;  ///< why replicas cannot come and go; empty when they can
+  Feeder feeder;      ///< whose books count; may be none
   std::vector<Shard> shards;
   ShardKeeper keeper;       ///< says which copies have taken the place of shards; may be none
   GroupKeeper group;        ///< the same one where replicas have a shard of their own

@@ -11,7 +11,8 @@ TrainingOutcome outcome_without_conductor(Casting c, const Error& why) {
   outcome.ending = Ending::failed;
   outcome.code = why.code();
   outcome.message = text(why.what(), "; what the run has done is not known without it");
-  if (!c.options.checkpoints.directory.empty()) outcome.message += ": go on from the last checkpoint";
+  if (!c.options.checkpoints.directory.empty())
+    outcome.message += ": go on from the last checkpoint";
   return outcome;
 }
 

@@ -510,7 +510,9 @@ TrainingOutcome Training::run() {
 ObservationsPtr Training::observed() const {
   const std::lock_guard guard(observer_mutex_);
   if (observations_) return observations_;
-  if (!observing_) fail(Code::failed_precondition, "there is nothing to explain before a run, or when its observer is lost");
+  if (!observing_)
+    fail(Code::failed_precondition,
+         "there is nothing to explain before a run, or when its observer is lost");
   return running_->troupe.ask<ObservationsPtr>(running_->observer, options_.patience,
                                                status_atom_v);
 }

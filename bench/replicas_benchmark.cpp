@@ -6,8 +6,6 @@
 // Overhead: two replicas of one synchronous run, against two runs of one replica each that
 // go on side by side in the same process and know nothing of one another. Both compute,
 // push and pull the same; the two runs even make an update each where the one makes one.
-// Limit: what remains of that when agreeing takes no time. From the times of the steps of the two
-// runs: whoever is ready first in a step waits for the other one.
 // Scaling: examples a second of two replicas with a batch each, against one replica. All-reduce:
 // overhead of the same two replicas with a shard each and a ring.
 //
@@ -17,7 +15,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <caf/all.hpp>
-#include <cmath>
 #include <cstdio>
 #include <functional>
 #include <string>
@@ -101,14 +98,6 @@ double time_to_end(Troupe& troupe, const std::vector<Replica>& replicas) {
   return std::chrono::duration<double>(Clock::now() - begun).count();
 }
 
-using Times = std::vector<Clock::time_point>;
-
-TrainingListener::behavior_type clock_listener(TrainingListener::pointer,
-                                               const std::shared_ptr<Times>& times) {
-  return {[times](report_atom, const StepReport&) { times->push_back(Clock::now()); },
-          [](report_atom, const SavedCheckpoint&) {}, [](report_atom, const TrainingEvent&) {}};
-}
-
 /// A shard for each replica of a ring, or one for all.
 std::vector<Shard> spawn_shards(Troupe& troupe, ShardOptions s, std::uint32_t ring,
                                 const std::vector<StreamedPart>& parts) {
@@ -128,34 +117,15 @@ std::vector<Shard> spawn_shards(Troupe& troupe, ShardOptions s, std::uint32_t ri
   return shards;
 }
 
-struct Measured {
-  double seconds = 0;
-  double waiting = 0;  ///< seconds of those, if all runs began each step at the same time
-};
-
-/// Of two runs, what the faster one in a step would wait for the slower one.
-double waiting(const std::vector<std::shared_ptr<Times>>& runs) {
-  if (runs.size() != 2) return 0;
-  double all = 0;
-  for (std::size_t i = 1; i < std::min(runs[0]->size(), runs[1]->size()); ++i) {
-    const auto step = [i](const Times& times) {
-      return std::chrono::duration<double>(times[i] - times[i - 1]).count();
-    };
-    all += std::abs(step(*runs[0]) - step(*runs[1])) / 2;
-  }
-  return all;
-}
-
-/// So many runs side by side, of so many replicas each.
-Measured measure(const Network& network, std::uint32_t runs, std::uint32_t replicas,
-                 bool ring = false) {
+/// Seconds that so many runs side by side take, of so many replicas each.
+double seconds(const Network& network, std::uint32_t runs, std::uint32_t replicas,
+               bool ring = false) {
   Troupe troupe(ThreadBudget{2, 1});
   CpuDeviceOptions device_options;
   device_options.intra_op = 1;
   device_options.inter_op = static_cast<int>(runs * replicas);
   const auto device = troupe.spawn("device", cpu_device, device_options);
   std::vector<Replica> all;
-  std::vector<std::shared_ptr<Times>> times;
   for (std::uint32_t run = 0; run < runs; ++run) {
     const auto model = network.model();
     CoordinatorOptions c;
@@ -163,9 +133,7 @@ Measured measure(const Network& network, std::uint32_t runs, std::uint32_t repli
     c.max_steps = network.steps;
     c.all_reduce = ring;
     c.shards = ring ? replicas : 1;
-    times.push_back(std::make_shared<Times>());
-    times.back()->reserve(network.steps * replicas + 1);
-    c.listener = troupe.spawn("listener", clock_listener, times.back());
+    c.listener = troupe.spawn("listener", nobody);
     const auto rounds = troupe.spawn("coordinator", coordinator, c);
     ShardOptions s;
     for (const auto& variable : model.graph->variables())
@@ -190,19 +158,17 @@ Measured measure(const Network& network, std::uint32_t runs, std::uint32_t repli
   }
   const auto time = time_to_end(troupe, all);
   troupe.stop(std::chrono::seconds(10));
-  return {time, waiting(times)};
+  return time;
 }
 
 void tell(const Network& network, int turns) {
-  std::vector<double> apart, together, overhead, limit, scaling, extra, ring;
+  std::vector<double> apart, together, overhead, scaling, extra, ring;
   for (int turn = 0; turn < turns; ++turn) {
     const auto steps = static_cast<double>(network.steps);
-    const auto one = 1e6 * measure(network, 1, 1).seconds / steps;
-    const auto both = measure(network, 2, 1);
-    const auto two_apart = 1e6 * both.seconds / steps;
-    const auto two_together = 1e6 * measure(network, 1, 2).seconds / steps;
-    const auto reduced = 1e6 * measure(network, 1, 2, true).seconds / steps;
-    limit.push_back(100 * both.waiting / both.seconds);
+    const auto one = 1e6 * seconds(network, 1, 1) / steps;
+    const auto two_apart = 1e6 * seconds(network, 2, 1) / steps;
+    const auto two_together = 1e6 * seconds(network, 1, 2) / steps;
+    const auto reduced = 1e6 * seconds(network, 1, 2, true) / steps;
     ring.push_back(100 * (reduced / two_apart - 1));
     apart.push_back(two_apart);
     together.push_back(two_together);
@@ -211,9 +177,9 @@ void tell(const Network& network, int turns) {
     scaling.push_back(2 * one / two_together);
   }
   const auto [least, most] = std::minmax_element(scaling.begin(), scaling.end());
-  std::printf("%-8s %11.1f %11.1f %9.1f %8.1f %9.1f %8.1f %9.2f  [%.2f %.2f]\n",
-              network.name.c_str(), median(apart), median(together), median(extra),
-              median(overhead), median(limit), median(ring), median(scaling), *least, *most);
+  std::printf("%-8s %11.1f %11.1f %9.1f %8.1f %8.1f %9.2f  [%.2f %.2f]\n", network.name.c_str(),
+              median(apart), median(together), median(extra), median(overhead), median(ring),
+              median(scaling), *least, *most);
   std::fflush(stdout);
 }
 
@@ -240,8 +206,8 @@ int main(int argc, char** argv) {
   app.add_option("--rows", rows, "Examples in the batch of a replica");
   app.add_option("--turns", turns, "Of which the median is told")->check(CLI::PositiveNumber);
   CLI11_PARSE(app, argc, argv);
-  std::printf("%-8s %11s %11s %9s %8s %9s %8s %9s\n", "network", "apart, us", "sync, us",
-              "more, us", "more, %", "limit, %", "ring, %", "scaling");
+  std::printf("%-8s %11s %11s %9s %8s %8s %9s\n", "network", "apart, us", "sync, us", "more, us",
+              "more, %", "ring, %", "scaling");
   for (auto network : troupe::networks(rows)) {
     if (!chosen.empty() && std::find(chosen.begin(), chosen.end(), network.name) == chosen.end())
       continue;

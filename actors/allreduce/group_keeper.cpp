@@ -82,7 +82,7 @@ void take_in(Self self, const OptionsPtr& options) {
                s.revival.decisions);
     for (const auto& replica : member.replicas)
       self->send(replica, redirect_atom_v, std::uint32_t{0}, member.shard);
-    for (auto& asked : std::exchange(member.asked, {})) asked.promise.deliver(member.shard);
+    for (auto& asked : std::exchange(member.asked, {})) asked.deliver(member.shard);
   }
   s.revival = {};
   self->send(options->coordinator, start_atom_v);
@@ -233,7 +233,7 @@ caf::result<Shard> add(Self self, const OptionsPtr& options, std::uint32_t numbe
   member.options.index = number;
   member.lost = true;  // nobody is there yet
   auto promise = self->make_response_promise<Shard>();
-  member.asked.push_back({{}, promise});
+  member.asked.push_back(promise);
   regroup(self, options, number);
   return promise;
 }
@@ -279,7 +279,7 @@ GroupKeeper::behavior_type group_keeper(Self self, GroupKeeperOptions given) {
         auto& member = found->second;
         if (!member.lost && member.shard.address() != not_this) return member.shard;
         auto promise = self->make_response_promise<Shard>();
-        member.asked.push_back({not_this, promise});
+        member.asked.push_back(promise);
         return promise;
       },
       [self, options](join_atom, std::uint32_t number) { return add(self, options, number); },

@@ -41,17 +41,14 @@ struct GroupKeeperOptions {
 struct GroupKeeperState {
   static constexpr const char* name = "troupe.group_keeper";
 
-  struct Asked {
-    caf::actor_addr not_this;
-    caf::typed_response_promise<Shard> promise;
-  };
   struct Member {
     ShardOptions options;
     Shard first;  ///< shard, as its replica knows it if nobody has told it of another one
     Shard shard;
     Reducer reducer;
     std::vector<Replica> replicas;  ///< of its number: the one that is here, or is about to end
-    std::vector<Asked> asked;
+    /// Of those who want to know which shard comes after the one that is lost.
+    std::vector<caf::typed_response_promise<Shard>> asked;
     bool made = false;    ///< here
     bool lost = false;    ///< there is to be another one
     bool leaves = false;  ///< there is not

@@ -47,7 +47,7 @@ void replace(Self self, const OptionsPtr& options, std::size_t index, const std:
   const auto number = static_cast<std::uint32_t>(index);
   for (const auto& replica : self->state.replicas)
     self->send(replica, redirect_atom_v, number, kept.shard);
-  for (auto& asked : std::exchange(kept.asked, {})) asked.promise.deliver(kept.shard);
+  for (auto& asked : std::exchange(kept.asked, {})) asked.deliver(kept.shard);
   tell(self, options,
        text(title, " died (", cause,
             "): its copy has taken its place, and another "
@@ -107,7 +107,7 @@ ShardKeeper::behavior_type shard_keeper(Self self, ShardKeeperOptions given) {
         auto& kept = self->state.shards[shard];
         if (kept.shard.address() != not_this) return kept.shard;
         auto promise = self->make_response_promise<Shard>();
-        kept.asked.push_back({not_this, promise});
+        kept.asked.push_back(promise);
         return promise;
       },
   };

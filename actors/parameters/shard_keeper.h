@@ -26,14 +26,11 @@ struct ShardKeeperOptions {
 struct ShardKeeperState {
   static constexpr const char* name = "troupe.shard_keeper";
 
-  struct Asked {
-    caf::actor_addr not_this;
-    caf::typed_response_promise<Shard> promise;
-  };
   struct Kept {
     Shard shard;
     std::vector<Shard> copies;
-    std::vector<Asked> asked;
+    /// Of those who want to know which shard comes after the one that is lost.
+    std::vector<caf::typed_response_promise<Shard>> asked;
   };
   std::vector<Kept> shards;
   std::vector<Replica> replicas;

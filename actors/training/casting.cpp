@@ -129,6 +129,13 @@ std::vector<ShardKeeperOptions::Kept> spawn_shards(
 
 namespace {
 
+/// Has members listed under the names of those whose places they take.
+auto lists(Troupe& troupe) {
+  return [&troupe](const std::string& name, const caf::actor& member) {
+    troupe.replace(name, member);
+  };
+}
+
 ShardKeeper spawn_group_keeper(Casting c, std::vector<ShardKeeperOptions::Kept> shards,
                                const SnapshotSink& sink, const TrainingListener& listener) {
   GroupKeeperOptions o;
@@ -142,9 +149,7 @@ ShardKeeper spawn_group_keeper(Casting c, std::vector<ShardKeeperOptions::Kept> 
   o.coordinator = o.members.at(0).options.coordinator;
   o.sink = sink;
   o.listener = listener;
-  o.enter = [&troupe = c.troupe](const std::string& name, const caf::actor& member) {
-    troupe.replace(name, member);
-  };
+  o.enter = lists(c.troupe);
   o.forget = [&troupe = c.troupe](const caf::actor& member) { troupe.forget(member); };
   return c.troupe.spawn("group keeper", group_keeper, o);
 }
@@ -160,9 +165,7 @@ ShardKeeper spawn_keeper(Casting c, std::vector<ShardKeeperOptions::Kept> shards
   o.backups = static_cast<std::uint32_t>(c.options.backup_shards);
   o.sink = sink;
   o.listener = listener;
-  o.enter = [&troupe = c.troupe](const std::string& name, const caf::actor& member) {
-    troupe.replace(name, member);
-  };
+  o.enter = lists(c.troupe);
   return c.troupe.spawn("shard keeper", shard_keeper, o);
 }
 
